@@ -65,8 +65,9 @@ public:
   virtual void copy(void *target, const void *source, uint64_t bytes, unsigned stream) = 0;
   virtual void recordEvent(unsigned event, unsigned stream) = 0;
   virtual void waitEvent(unsigned event, unsigned stream) = 0;
-  /// Returns when everything enqueued on every stream has finished.
-  virtual void synchronize() = 0;
+  /// Returns when everything enqueued on every stream has finished; a fault seen by a kernel since the last call (an
+  /// index out of range, say) is returned as BadInput and cleared.
+  virtual Status synchronize() = 0;
 };
 
 } // namespace plimsoll::runtime
