@@ -8,8 +8,8 @@ find_program(PLIMSOLL_LLD NAMES ld.lld ld.lld-22 PATHS /usr/lib/llvm-22/bin)
 
 # plimsoll_options(target): warnings, include roots and sanitizers of the project's own targets.
 function(plimsoll_options target)
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
-                                              ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/include)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(${target} SYSTEM PUBLIC ${PROJECT_BINARY_DIR}) # generated headers
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-unused-parameter)
   if(PLIMSOLL_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${PLIMSOLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

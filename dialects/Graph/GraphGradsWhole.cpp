@@ -1,0 +1,2 @@
+// Adjoint rules of whole ops (being written).
+#include "dialects/Graph/Graph.h"
