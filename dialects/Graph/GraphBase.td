@@ -27,6 +27,7 @@ def Graph_Dialect : Dialect {
     ```
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
 }
 
 // Every shape is static: dims are bound at import (docs/decisions/0002-bind-at-import.md).
