@@ -1,0 +1,25 @@
+// Reading an artifact that may be damaged or hostile. Nothing in the file is used before every rule A1…A25 of
+// docs/Artifact.md holds; the messages carry the rule's label.
+#pragma once
+
+#include "plimsoll/Support/Status.h"
+#include "runtime/Artifact/Artifact_generated.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace plimsoll {
+
+/// Reads, verifies and unpacks the artifact at `path` (a regular file below 2 GiB). Fails with BadInput, or with
+/// VersionMismatch for another format version and for what only later versions run. The message starts with the path.
+Result<artifact::ArtifactT> readArtifact(const std::string &path);
+
+/// As readArtifact, from memory aligned to 8 bytes. `name` stands for the path in messages.
+Result<artifact::ArtifactT> parseArtifact(std::span<const std::byte> bytes, const std::string &name);
+
+/// Rules A2…A25 on an unpacked artifact. Lists up to eight violations, then counts the rest; deterministic order.
+/// Complexity: O(n log n) in buffers and commands for valid artifacts.
+Status verifyArtifact(const artifact::ArtifactT &artifact);
+
+} // namespace plimsoll
