@@ -1,5 +1,6 @@
 // plimsoll-opt: runs any single pass, or any pipeline of them, over textual IR.
 #include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -8,7 +9,7 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<plimsoll::graph::GraphDialect, mlir::func::FuncDialect>();
+  registry.insert<plimsoll::graph::GraphDialect, plimsoll::plan::PlanDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Plimsoll optimizer driver\n", registry));
 }
