@@ -1,0 +1,44 @@
+// The planner's output for one program: an order, an address for every storage and workspace, and what it proves.
+#pragma once
+
+#include "plimsoll/Planner/Liveness.h"
+#include "plimsoll/Planner/Packing.h"
+#include "plimsoll/Planner/Problem.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll::planner {
+
+/// A plan. The fields up to arenaBytes are what validate() judges; the rest explains them.
+struct Solution {
+  std::vector<StepIndex> order;           ///< order[k] is the step that runs as k-th; identity in this form
+  std::vector<uint64_t> offsets;          ///< per storage, bytes from the arena's start; noOffset if never used
+  std::vector<uint64_t> workspaceOffsets; ///< per step; noOffset where the step has no workspace
+  std::vector<InPlacePair> inPlace;       ///< offers taken
+  uint64_t arenaBytes = 0;                ///< multiple of the alignment
+
+  uint64_t persistentBytes = 0; ///< persistent storages fill [0, persistentBytes) in id order, whatever the program
+  uint64_t maxLiveBytes = 0;    ///< live bytes at the witness step (aligned)
+  uint64_t lowerBoundBytes = 0; ///< proved: no placement of this order with these offers is lower
+  StepIndex witnessStep = 0;    ///< where maxLiveBytes is reached
+  std::string strategy;         ///< see PackingSolution::strategy
+};
+
+struct PlanOptions {
+  bool takeInPlace = true;
+  PackOptions pack;
+  std::optional<uint64_t> budgetBytes; ///< the arena may not be larger
+};
+
+/// Liveness, in-place, placement, and validate() on the result.
+/// Persistent storages come first, in id order: programs that list the same persistent storages first (a training and
+/// an evaluation step) find them at the same addresses, and nothing is lost, since they conflict with everything.
+/// Objective: the smallest arenaBytes. Input rules: problem.check() is ok.
+/// Fails if the problem is malformed (BadInput), no placement within the budget was found (DoesNotFit, with the bound
+/// and the largest live storages), or validate() objects (Internal; a bug in the planner).
+/// Complexity: that of computeLiveness() and pack(). Deterministic.
+Result<Solution> plan(const Problem &problem, const PlanOptions &options = {});
+
+} // namespace plimsoll::planner
