@@ -19,7 +19,7 @@ static constexpr size_t kChunk = size_t{1} << 26; // bytes per read(2) or write(
 
 static Status openFailure(const std::string &path, int error) {
   std::string why = error == ELOOP ? "it is a symbolic link; put the file itself there" : strerror(error);
-  return badInput("cannot open " + quoted(path) + ": " + why);
+  return badInput("cannot open " + inQuotes(path) + ": " + why);
 }
 
 /// Opens a regular file of at most `maxBytes` for reading; gives its size.
@@ -39,7 +39,7 @@ static Result<std::pair<int, uint64_t>> openRegular(const std::string &path, uin
               groupedDigits(maxBytes) + " are accepted";
   if (!problem.empty()) {
     close(fd);
-    return badInput(quoted(path) + " " + problem);
+    return badInput(inQuotes(path) + " " + problem);
   }
   return std::pair<int, uint64_t>{fd, static_cast<uint64_t>(info.st_size)};
 }
@@ -57,7 +57,7 @@ Result<MappedFile> MappedFile::open(const std::string &path, uint64_t maxBytes, 
   int error = errno;
   close(fd);
   if (base == MAP_FAILED)
-    return badInput("cannot map " + quoted(path) + ": " + strerror(error));
+    return badInput("cannot map " + inQuotes(path) + ": " + strerror(error));
   return MappedFile(base, size);
 }
 
@@ -80,9 +80,9 @@ Result<std::vector<std::byte>> readFile(const std::string &path, uint64_t maxByt
   int error = errno;
   close(fd);
   if (count < 0)
-    return badInput("cannot read " + quoted(path) + ": " + strerror(error));
+    return badInput("cannot read " + inQuotes(path) + ": " + strerror(error));
   if (done < size)
-    return badInput(quoted(path) + " became shorter while it was read");
+    return badInput(inQuotes(path) + " became shorter while it was read");
   return content;
 }
 
@@ -112,12 +112,12 @@ AtomicFile::~AtomicFile() { discard(); }
 Result<AtomicFile> AtomicFile::create(const std::string &path) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-    return badInput("cannot write " + quoted(path) + ": it is a folder");
+    return badInput("cannot write " + inQuotes(path) + ": it is a folder");
   std::string temporary = path + ".tmp" + std::to_string(getpid());
   unlink(temporary.c_str()); // left over from a process of the same number that was killed
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0)
-    return badInput("cannot create " + quoted(temporary) + ": " + strerror(errno));
+    return badInput("cannot create " + inQuotes(temporary) + ": " + strerror(errno));
   return AtomicFile(path, temporary, fd);
 }
 
@@ -157,7 +157,7 @@ Status AtomicFile::commit() {
 /// Removes the temporary file and says what happened to `targetPath`.
 Status AtomicFile::failure(const char *what, int error) {
   discard();
-  std::string text = std::string("cannot ") + what + " " + quoted(targetPath) + " after " + groupedDigits(written) +
+  std::string text = std::string("cannot ") + what + " " + inQuotes(targetPath) + " after " + groupedDigits(written) +
                      " bytes: " + strerror(error) + "; a file already under this name is untouched";
   if (error == ENOSPC || error == EDQUOT || error == EFBIG)
     text += "; free some space or choose another folder";
@@ -172,7 +172,7 @@ void AtomicFile::discard() {
   temporaryPath.clear();
 }
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
   static constexpr size_t kLimit = 120;
   std::string result = "'";
   for (char c : text.substr(0, kLimit)) {

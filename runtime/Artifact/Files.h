@@ -68,7 +68,7 @@ private:
 
 /// `text` in single quotes for a message: control characters as \xNN, at most 120 characters. Names that came from a
 /// file go to the terminal only through this.
-std::string quoted(std::string_view text);
+std::string inQuotes(std::string_view text);
 
 /// True when `name` is one plain file name: not empty, no '/', no NUL or control character, not "." or "..".
 bool isPlainFileName(std::string_view name);

@@ -39,7 +39,7 @@ static Status checkStructure(std::span<const std::byte> bytes) {
 }
 
 Result<artifact::ArtifactT> parseArtifact(std::span<const std::byte> bytes, const std::string &name) {
-  auto failed = [&](const Status &status) { return Status{status.code(), quoted(name) + ": " + status.message()}; };
+  auto failed = [&](const Status &status) { return Status{status.code(), inQuotes(name) + ": " + status.message()}; };
   if (Status status = checkStructure(bytes); !status)
     return failed(status);
   artifact::ArtifactT unpacked;

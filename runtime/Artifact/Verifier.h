@@ -59,11 +59,11 @@ struct EntryScope {
   }
   /// "entry 'train_step' command 3 'matmul'"
   std::string commandText(size_t index) const {
-    return where + " command " + std::to_string(index) + " " + quoted(entry.commands[index]->label);
+    return where + " command " + std::to_string(index) + " " + inQuotes(entry.commands[index]->label);
   }
   /// "buffer 7 'h0.attn'"
   std::string bufferText(size_t index) const {
-    return "buffer " + std::to_string(index) + " " + quoted(buffer(index).name);
+    return "buffer " + std::to_string(index) + " " + inQuotes(buffer(index).name);
   }
 };
 

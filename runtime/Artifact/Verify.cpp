@@ -77,7 +77,7 @@ static void checkPorts(const std::vector<std::unique_ptr<PortT>> &ports, const s
 }
 
 static void checkEntry(const EntryT &entry, Findings &findings) {
-  std::string where = "entry " + quoted(entry.name);
+  std::string where = "entry " + inQuotes(entry.name);
   checkPorts(entry.inputs, where + " input", findings);
   checkPorts(entry.outputs, where + " output", findings);
   checkBuffers(entry.buffers, where, findings);
@@ -86,7 +86,7 @@ static void checkEntry(const EntryT &entry, Findings &findings) {
 }
 
 static void checkPlan(const SealedPlanT &plan, Findings &findings) {
-  std::string where = "plan " + quoted(plan.name);
+  std::string where = "plan " + inQuotes(plan.name);
   if (plan.world_size != 1 || plan.rank != 0)
     findings.addVersion("A4", where + " is rank " + std::to_string(plan.rank) + " of " +
                                   std::to_string(plan.world_size) + ", format version 1 runs one rank");
@@ -104,7 +104,7 @@ static void checkVariables(const ArtifactT &artifact, Findings &findings) {
   for (const auto &variable : artifact.variables)
     if (!variable || variable->kind > VariableKind::MAX || variable->init > InitKind::MAX ||
         dtypeBytes(variable->dtype) == 0)
-      findings.add("A3", "variable " + (variable ? quoted(variable->name) : std::string("?")) +
+      findings.add("A3", "variable " + (variable ? inQuotes(variable->name) : std::string("?")) +
                              " is missing or has an unknown kind, dtype or initial value");
 }
 
@@ -134,9 +134,9 @@ public:
   NameSet(std::string kind, Findings &list) : what(std::move(kind)), findings(list) {}
   void add(const std::string &name) {
     if (name.empty() || !isUtf8(name) || name.find('\0') != std::string::npos)
-      findings.add("A5", what + " name " + quoted(name) + " is empty or not UTF-8 text");
+      findings.add("A5", what + " name " + inQuotes(name) + " is empty or not UTF-8 text");
     else if (!seen.insert(name).second)
-      findings.add("A5", "two " + what + "s are called " + quoted(name));
+      findings.add("A5", "two " + what + "s are called " + inQuotes(name));
   }
 
 private:
@@ -146,8 +146,8 @@ private:
 };
 
 static void checkPortNames(const EntryT &entry, Findings &findings) {
-  NameSet inputs("input of entry " + quoted(entry.name), findings),
-      outputs("output of entry " + quoted(entry.name), findings);
+  NameSet inputs("input of entry " + inQuotes(entry.name), findings),
+      outputs("output of entry " + inQuotes(entry.name), findings);
   for (const auto &port : entry.inputs)
     inputs.add(port->name);
   for (const auto &port : entry.outputs)
@@ -177,7 +177,7 @@ static void checkOwners(const ArtifactT &artifact, Findings &findings) {
     names.insert(variable->name);
   for (const auto &variable : artifact.variables)
     if (!variable->owner.empty() && !names.count(variable->owner))
-      findings.add("A5", "variable " + quoted(variable->name) + " belongs to " + quoted(variable->owner) +
+      findings.add("A5", "variable " + inQuotes(variable->name) + " belongs to " + inQuotes(variable->owner) +
                              ", which does not exist");
 }
 
@@ -185,15 +185,15 @@ static void checkOwners(const ArtifactT &artifact, Findings &findings) {
 
 static void checkWeights(const ArtifactT &artifact, Findings &findings) {
   if (!artifact.weights_file.empty() && !isPlainFileName(artifact.weights_file))
-    findings.add("A6", "weights file " + quoted(artifact.weights_file) +
+    findings.add("A6", "weights file " + inQuotes(artifact.weights_file) +
                            " is not a plain file name; the file lies beside the artifact");
   for (const auto &variable : artifact.variables) {
     if (variable->init != InitKind::File)
       continue;
     if (variable->init_key.empty())
-      findings.add("A6", "variable " + quoted(variable->name) + " comes from a file but has no key in it");
+      findings.add("A6", "variable " + inQuotes(variable->name) + " comes from a file but has no key in it");
     if (artifact.weights_file.empty())
-      findings.add("A6", "variable " + quoted(variable->name) + " comes from a file but no weights file is named");
+      findings.add("A6", "variable " + inQuotes(variable->name) + " comes from a file but no weights file is named");
   }
 }
 
@@ -210,17 +210,17 @@ static void checkKernels(const ArtifactT &artifact, Findings &findings) {
   static const std::string_view formats[] = {"cpu-elf", "ptx", "cubin"};
   for (const auto &module : artifact.modules) {
     if (std::find(std::begin(formats), std::end(formats), module->format) == std::end(formats))
-      findings.add("A8", "a kernel module has the unknown format " + quoted(module->format) +
+      findings.add("A8", "a kernel module has the unknown format " + inQuotes(module->format) +
                              ", expected cpu-elf, ptx or cubin");
     if (module->data.empty())
       findings.add("A8", "a kernel module is empty");
   }
   for (const auto &kernel : artifact.kernels) {
     if (kernel->module_ >= artifact.modules.size())
-      findings.add("A8", "kernel " + quoted(kernel->name) + " is in module " + std::to_string(kernel->module_) +
+      findings.add("A8", "kernel " + inQuotes(kernel->name) + " is in module " + std::to_string(kernel->module_) +
                              " of " + std::to_string(artifact.modules.size()));
     if (kernel->symbol.empty() || kernel->symbol.find('\0') != std::string::npos)
-      findings.add("A8", "kernel " + quoted(kernel->name) + " has no usable symbol");
+      findings.add("A8", "kernel " + inQuotes(kernel->name) + " has no usable symbol");
   }
 }
 
@@ -238,7 +238,7 @@ static void checkWhole(const ArtifactT &artifact, Findings &findings) {
   checkTarget(*artifact.target, findings);
   checkKernels(artifact, findings);
   for (const auto &plan : artifact.plans)
-    verifyPlan({artifact, *plan, "plan " + quoted(plan->name)}, findings);
+    verifyPlan({artifact, *plan, "plan " + inQuotes(plan->name)}, findings);
 }
 
 } // namespace plimsoll::artifact

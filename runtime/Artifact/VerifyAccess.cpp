@@ -72,7 +72,7 @@ void verifyWrittenBeforeRead(const EntryScope &scope, Findings &findings) {
         replay.write(*use.view);
   }
   for (const auto &port : scope.entry.outputs)
-    replay.read(*port->view, scope.where + " output " + quoted(port->name));
+    replay.read(*port->view, scope.where + " output " + inQuotes(port->name));
 }
 
 } // namespace plimsoll::artifact

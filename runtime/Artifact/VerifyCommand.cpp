@@ -43,18 +43,19 @@ static void checkPortLifetime(const EntryScope &scope, const PortT &port, bool i
   const BufferT &buffer = scope.buffer(port.view->buffer);
   size_t commands = scope.entry.commands.size();
   if (isInput && buffer.first_command != 0)
-    findings.add("A17", scope.where + " input " + quoted(port.name) + " is in " + scope.bufferText(port.view->buffer) +
-                            ", which lives only from command " + std::to_string(buffer.first_command));
+    findings.add("A17", scope.where + " input " + inQuotes(port.name) + " is in " +
+                            scope.bufferText(port.view->buffer) + ", which lives only from command " +
+                            std::to_string(buffer.first_command));
   if (!isInput && buffer.last_command + size_t{1} != commands)
-    findings.add("A17", scope.where + " output " + quoted(port.name) + " is in " + scope.bufferText(port.view->buffer) +
-                            ", which dies at command " + std::to_string(buffer.last_command) + " of " +
-                            std::to_string(commands));
+    findings.add("A17", scope.where + " output " + inQuotes(port.name) + " is in " +
+                            scope.bufferText(port.view->buffer) + ", which dies at command " +
+                            std::to_string(buffer.last_command) + " of " + std::to_string(commands));
 }
 
 static bool checkPorts(const EntryScope &scope, bool areInputs, Findings &findings) {
   bool sound = true;
   for (const auto &port : areInputs ? scope.entry.inputs : scope.entry.outputs) {
-    std::string where = scope.where + (areInputs ? " input " : " output ") + quoted(port->name);
+    std::string where = scope.where + (areInputs ? " input " : " output ") + inQuotes(port->name);
     if (!checkView(scope, *port->view, where, findings)) {
       sound = false;
       continue;
@@ -70,7 +71,7 @@ static void checkUseLifetime(const EntryScope &scope, size_t index, const ViewUs
   size_t number = use.view->buffer;
   const auto &variables = scope.scope.artifact.variables;
   if (number < variables.size() && variables[number]->kind == VariableKind::Constant && use.writes())
-    findings.add("A17", scope.commandText(index) + " writes the constant " + quoted(variables[number]->name));
+    findings.add("A17", scope.commandText(index) + " writes the constant " + inQuotes(variables[number]->name));
   if (scope.isPersistent(number))
     return;
   const BufferT &buffer = scope.buffer(number);
@@ -147,7 +148,7 @@ static void checkCall(const EntryScope &scope, size_t index, const LibraryCallT 
   std::set<std::string> keys;
   for (const auto &attribute : call.attributes)
     if (attribute->key.empty() || !keys.insert(attribute->key).second)
-      findings.add("A21", scope.commandText(index) + " has the attribute " + quoted(attribute->key) +
+      findings.add("A21", scope.commandText(index) + " has the attribute " + inQuotes(attribute->key) +
                               " twice or without a name");
   checkWorkspace(scope, index, call, findings);
 }

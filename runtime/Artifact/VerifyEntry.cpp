@@ -155,7 +155,7 @@ static void checkLifetimes(const EntryScope &scope, Findings &findings) {
 }
 
 void verifyEntry(const PlanScope &scope, const EntryT &entry, Findings &findings) {
-  EntryScope place{scope, entry, "entry " + quoted(entry.name)};
+  EntryScope place{scope, entry, "entry " + inQuotes(entry.name)};
   if (!checkIntervals(place, findings) || !verifyCommands(place, findings))
     return;
   checkApartFromPersistent(place, findings);

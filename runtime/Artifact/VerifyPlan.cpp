@@ -52,12 +52,12 @@ static bool checkBuffers(const PlanScope &scope, Findings &findings) {
   bool sound = true;
   for (size_t i = 0; i < buffers.size() && !findings.enough(); ++i)
     sound &= checkBuffer(scope, *buffers[i],
-                         scope.where + " buffer " + std::to_string(i) + " " + quoted(buffers[i]->name), findings);
+                         scope.where + " buffer " + std::to_string(i) + " " + inQuotes(buffers[i]->name), findings);
   for (const auto &entry : scope.plan.entries)
     for (size_t i = 0; i < entry->buffers.size() && !findings.enough(); ++i)
       sound &= checkBuffer(scope, *entry->buffers[i],
-                           "entry " + quoted(entry->name) + " buffer " + std::to_string(buffers.size() + i) + " " +
-                               quoted(entry->buffers[i]->name),
+                           "entry " + inQuotes(entry->name) + " buffer " + std::to_string(buffers.size() + i) + " " +
+                               inQuotes(entry->buffers[i]->name),
                            findings);
   return sound;
 }
@@ -77,9 +77,9 @@ static bool checkPersistentDisjoint(const PlanScope &scope, Findings &findings) 
     disjoint &= !shares;
     if (shares)
       findings.add("A11", scope.where + " persistent buffers " + std::to_string(order[farthest]) + " " +
-                              quoted(before.name) + " " + rangeText(rangeOf(before)) + " and " +
-                              std::to_string(order[i]) + " " + quoted(buffer.name) + " " + rangeText(rangeOf(buffer)) +
-                              " share bytes");
+                              inQuotes(before.name) + " " + rangeText(rangeOf(before)) + " and " +
+                              std::to_string(order[i]) + " " + inQuotes(buffer.name) + " " +
+                              rangeText(rangeOf(buffer)) + " share bytes");
     if (before.arena != buffer.arena || rangeOf(buffer).end > rangeOf(before).end)
       farthest = i;
   }
@@ -96,10 +96,10 @@ static void checkVariables(const PlanScope &scope, Findings &findings) {
     std::optional<uint64_t> bytes = byteCount(variables[i]->dtype, variables[i]->shape);
     uint64_t alignment = scope.plan.arenas[buffer.arena]->alignment;
     if (!bytes)
-      findings.add("A12", "variable " + quoted(variables[i]->name) + " has an impossible shape");
+      findings.add("A12", "variable " + inQuotes(variables[i]->name) + " has an impossible shape");
     else if (buffer.bytes < *bytes || buffer.bytes > alignUp(*bytes, alignment))
-      findings.add("A12", scope.where + " variable " + quoted(variables[i]->name) + " takes " + groupedDigits(*bytes) +
-                              " bytes, its buffer has " + groupedDigits(buffer.bytes));
+      findings.add("A12", scope.where + " variable " + inQuotes(variables[i]->name) + " takes " +
+                              groupedDigits(*bytes) + " bytes, its buffer has " + groupedDigits(buffer.bytes));
   }
 }
 
@@ -122,7 +122,7 @@ static uint64_t deviceBytesUsed(const SealedPlanT &plan, const EntryT &entry) {
 }
 
 static void checkPeak(const PlanScope &scope, const EntryT &entry, Findings &findings) {
-  std::string where = "entry " + quoted(entry.name);
+  std::string where = "entry " + inQuotes(entry.name);
   uint64_t used = deviceBytesUsed(scope.plan, entry);
   if (entry.peak_bytes < used)
     findings.add("A25", where + " promises a peak of " + groupedDigits(entry.peak_bytes) + " bytes but uses " +

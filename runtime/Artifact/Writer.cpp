@@ -57,7 +57,7 @@ Status writeArtifact(const std::string &path, const artifact::ArtifactT &artifac
   if (!written)
     return written.status();
   if (!std::ranges::equal(written->bytes(), *packed))
-    return badInput(quoted(path) + " does not hold what was written to it; check the disk");
+    return badInput(inQuotes(path) + " does not hold what was written to it; check the disk");
   return Status::ok();
 }
 

@@ -68,6 +68,10 @@ public:
   /// Returns when everything enqueued on every stream has finished; a fault seen by a kernel since the last call (an
   /// index out of range, say) is returned as BadInput and cleared.
   virtual Status synchronize() = 0;
+
+  /// True when every call above has finished its work on return (streams run in order on the caller's thread), so that
+  /// synchronize() is only a look for faults. The session then asks after each library call and can name the command.
+  virtual bool runsInOrder() const { return true; }
 };
 
 } // namespace plimsoll::runtime

@@ -1,0 +1,27 @@
+// Global operator new and delete of executables that link PlimsollStepHeap: inside a step small requests come from the
+// step heap, everything else is malloc. The forms not replaced here (arrays, nothrow) reach these through the standard
+// library's own; over-aligned ones keep their default and are not served from the pool.
+#include "runtime/Core/StepHeap.h"
+
+#include <cstdlib>
+#include <new>
+
+void *operator new(std::size_t bytes) {
+  if (void *block = plimsoll::runtime::stepHeapTake(bytes))
+    return block;
+  for (;;) {
+    if (void *block = std::malloc(bytes ? bytes : 1))
+      return block;
+    std::new_handler handler = std::get_new_handler();
+    if (!handler)
+      throw std::bad_alloc();
+    handler();
+  }
+}
+
+void operator delete(void *pointer) noexcept {
+  if (!plimsoll::runtime::stepHeapGive(pointer))
+    std::free(pointer);
+}
+
+void operator delete(void *pointer, std::size_t) noexcept { operator delete(pointer); }
