@@ -1,5 +1,5 @@
-// The table of library operations and the rules K1..K9 that hold for all of them. What is particular to one operation is in
-// CheckShapes.cpp and CheckWindows.cpp.
+// The table of library operations and the rules K1..K9 that hold for all of them. What is particular to one operation
+// is in CheckShapes.cpp and CheckWindows.cpp.
 #include "runtime/Kernels/Check.h"
 
 #include "runtime/Kernels/CallChecker.h"
@@ -97,10 +97,11 @@ static std::vector<OperationRule> movementRules() {
 
 static std::vector<OperationRule> contractionRules() {
   const auto conv = [](const char *op, const char *a, const char *b, const char *written) {
-    return OperationRule{op,
-                         {{a, R, Types::Float, Packed}, {b, R, Types::Float, Packed}, {written, W, Types::Float, Packed}},
-                         convAttributes,
-                         checkConv};
+    return OperationRule{
+        op,
+        {{a, R, Types::Float, Packed}, {b, R, Types::Float, Packed}, {written, W, Types::Float, Packed}},
+        convAttributes,
+        checkConv};
   };
   return {
       {"dot",
@@ -198,9 +199,9 @@ static bool checkAttribute(CallChecker &check, const AttributeRule &rule) {
   if (rule.kind == Kind::Float)
     return check.require(found->floats.size() == 1, "K2",
                          "found " + std::to_string(found->floats.size()) + " floats in " + name + ", expected 1");
-  if (rule.kind == Kind::Int && !check.require(found->ints.size() == 1, "K2",
-                                               "found " + std::to_string(found->ints.size()) + " integers in " + name +
-                                                   ", expected 1"))
+  if (rule.kind == Kind::Int &&
+      !check.require(found->ints.size() == 1, "K2",
+                     "found " + std::to_string(found->ints.size()) + " integers in " + name + ", expected 1"))
     return false;
   for (int64_t value : found->ints)
     if (!check.require(value >= rule.minimum && value <= rule.maximum, "K3",
@@ -253,8 +254,8 @@ static bool typeAllowed(Types types, DType dtype) {
 }
 
 static const char *typesText(Types types) {
-  static const char *const names[] = {"any type", "f32 or f64", "f32", "f32, f64, i32 or i64", "i32 or i64",
-                                      "i32",      "i64",        "bool, f32 or f64"};
+  static const char *const names[] = {"any type",   "f32 or f64", "f32", "f32, f64, i32 or i64",
+                                      "i32 or i64", "i32",        "i64", "bool, f32 or f64"};
   return names[static_cast<size_t>(types)];
 }
 
@@ -322,7 +323,8 @@ static bool checkOperand(CallChecker &check, const OperandRule &rule, const Tens
                        "found " + name + " marked as " + accessName(tensor.access) + ", expected " +
                            accessName(rule.access)) &&
          check.require(typeAllowed(rule.types, tensor.dtype), "K6",
-                       "found " + name + " of type " + dtypeName(tensor.dtype) + ", expected " + typesText(rule.types)) &&
+                       "found " + name + " of type " + dtypeName(tensor.dtype) + ", expected " +
+                           typesText(rule.types)) &&
          checkForm(check, rule, tensor) && (rule.access == R || checkDisjoint(check, rule, tensor)) &&
          checkLayout(check, rule, tensor);
 }

@@ -12,8 +12,8 @@ bool checkCopy(CallChecker &check) {
 
 bool checkDot(CallChecker &check) {
   const std::vector<int64_t> &a = check.shape(0), &b = check.shape(1), &c = check.shape(2);
-  const std::string found = "found a of shape " + shapeText(a) + ", b of shape " + shapeText(b) + " and c of shape " +
-                            shapeText(c);
+  const std::string found =
+      "found a of shape " + shapeText(a) + ", b of shape " + shapeText(b) + " and c of shape " + shapeText(c);
   if (!check.require(a.size() >= 2 && b.size() == a.size() && c.size() == a.size(), "dot.1",
                      found + ", expected the same rank of at least 2"))
     return false;
@@ -105,8 +105,8 @@ static bool checkShapeIs(CallChecker &check, size_t index, const char *name, con
 /// Rules of q, k, v at operands `first`, `first + 1`, `first + 2` and of the mask after them.
 static bool checkAttentionInputs(CallChecker &check, size_t first) {
   const std::vector<int64_t> &q = check.shape(first), &k = check.shape(first + 1), &v = check.shape(first + 2);
-  const std::string found = "found q of shape " + shapeText(q) + ", k of shape " + shapeText(k) + " and v of shape " +
-                            shapeText(v);
+  const std::string found =
+      "found q of shape " + shapeText(q) + ", k of shape " + shapeText(k) + " and v of shape " + shapeText(v);
   if (!check.require(q.size() == 4 && k.size() == 4 && v.size() == 4, "attention.1",
                      found + ", expected [B, H, S, D], [B, Hk, T, D] and [B, Hk, T, Dv]"))
     return false;

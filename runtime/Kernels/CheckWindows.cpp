@@ -51,8 +51,7 @@ bool checkConv(CallChecker &check) {
   const std::vector<int64_t> &x = check.shape(xAt), &w = check.shape(wAt), &y = check.shape(yAt);
   if (!checkWindowCounts(check, x.size()))
     return false;
-  const std::string found =
-      "found input " + shapeText(x) + ", weight " + shapeText(w) + " and output " + shapeText(y);
+  const std::string found = "found input " + shapeText(x) + ", weight " + shapeText(w) + " and output " + shapeText(y);
   if (!check.require(w.size() == x.size() && y.size() == x.size(), "conv.1", found + ", expected equal ranks"))
     return false;
   const int64_t groups = intAttribute(check.spec, "groups", 1);

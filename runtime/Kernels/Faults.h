@@ -1,5 +1,5 @@
-// A fault is what a kernel finds wrong in the data it reads while a step runs: an index outside its range. Kernels cannot
-// return it (execute() is void), so they leave it in a cell that Backend::synchronize() empties.
+// A fault is what a kernel finds wrong in the data it reads while a step runs: an index outside its range. Kernels
+// cannot return it (execute() is void), so they leave it in a cell that Backend::synchronize() empties.
 #pragma once
 
 #include "plimsoll/Support/Status.h"

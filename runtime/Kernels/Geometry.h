@@ -1,5 +1,5 @@
-// What the operands and attributes of a checked call mean as numbers: windows of convolutions and pools, the three-way split
-// of a tensor around an axis, the sizes of an attention call. Filled once at load; kernels only read them.
+// What the operands and attributes of a checked call mean as numbers: windows of convolutions and pools, the three-way
+// split of a tensor around an axis, the sizes of an attention call. Filled once at load; kernels only read them.
 #pragma once
 
 #include "runtime/Kernels/CallTools.h"
@@ -62,7 +62,7 @@ int64_t axisAttribute(const CallSpec &spec, size_t rank);
 struct AttentionGeometry {
   int64_t batch = 0, heads = 0, keyHeads = 0, rows = 0, keys = 0, depth = 0, valueDepth = 0;
   double scale = 1.0;
-  bool causal = false;  ///< row s sees keys t <= s (aligned at the upper left)
+  bool causal = false; ///< row s sees keys t <= s (aligned at the upper left)
   bool hasMask = false;
   int64_t headsPerKeyHead() const { return heads / keyHeads; }
 };

@@ -1,5 +1,6 @@
-// Philox4x32-10, the counter-based generator behind random_uniform (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as
-// easy as 1, 2, 3", SC 2011, section 3.3). A pure function of key and counter: a recomputed mask is bit-identical.
+// Philox4x32-10, the counter-based generator behind random_uniform (Salmon, Moraes, Dror, Shaw: "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011, section 3.3). A pure function of key and counter: a recomputed mask is
+// bit-identical.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Reference attention and its adjoint, one query row at a time: scores, softmax, weighted sum of values. The oracle for the
-// tiled kernels, which never hold a row of scores.
+// Reference attention and its adjoint, one query row at a time: scores, softmax, weighted sum of values. The oracle for
+// the tiled kernels, which never hold a row of scores.
 #include "runtime/Kernels/Geometry.h"
 #include "runtime/Kernels/ReferenceCalls.h"
 
@@ -38,7 +38,8 @@ template <typename T> struct Attention {
   }
 
   /// Fills scores with scale * q.k + mask of row (b, h, s); kh is the key head of h.
-  void scoreRow(const void *qBase, const void *kBase, const void *maskBase, int64_t b, int64_t h, int64_t kh, int64_t s) {
+  void scoreRow(const void *qBase, const void *kBase, const void *maskBase, int64_t b, int64_t h, int64_t kh,
+                int64_t s) {
     const T *query = row(qBase, q, b, h, s);
     for (int64_t t = 0; t < geometry.keys; ++t) {
       const double term = maskTerm(maskBase, b, h, s, t);
@@ -76,7 +77,8 @@ template <typename T> struct Attention {
   }
 };
 
-template <typename T> void writeRow(void *base, const TensorSpec &tensor, int64_t b, int64_t h, int64_t i, const double *row) {
+template <typename T>
+void writeRow(void *base, const TensorSpec &tensor, int64_t b, int64_t h, int64_t i, const double *row) {
   for (int64_t d = 0; d < tensor.shape[3]; ++d) {
     const int64_t index[4] = {b, h, i, d};
     at<T>(base, tensor, index) = static_cast<T>(row[d]);

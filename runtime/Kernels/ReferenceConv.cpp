@@ -1,5 +1,5 @@
-// Reference convolution and its two adjoints. All three walk the same set of (x, w, y) triples that one multiplication of the
-// forward pass touches; they differ in which of the three is the sum.
+// Reference convolution and its two adjoints. All three walk the same set of (x, w, y) triples that one multiplication
+// of the forward pass touches; they differ in which of the three is the sum.
 #include "runtime/Kernels/Geometry.h"
 #include "runtime/Kernels/ReferenceCalls.h"
 
@@ -7,10 +7,9 @@
 
 namespace plimsoll::runtime {
 
-/// Calls `visit(xAt, wAt, yAt)` with contiguous offsets for every product x * w that contributes to y, for one image n and
-/// one output channel o.
-template <typename Visit>
-static void visitProducts(const ConvGeometry &conv, int64_t n, int64_t o, Visit visit) {
+/// Calls `visit(xAt, wAt, yAt)` with contiguous offsets for every product x * w that contributes to y, for one image n
+/// and one output channel o.
+template <typename Visit> static void visitProducts(const ConvGeometry &conv, int64_t n, int64_t o, Visit visit) {
   const WindowGeometry &win = conv.window;
   const int64_t group = o / conv.outPerGroup();
   for (int64_t p0 = 0; p0 < win.output[0]; ++p0)

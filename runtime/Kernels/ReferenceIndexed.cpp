@@ -1,5 +1,5 @@
-// Reference gather, scatter_add and their per-element forms. An index outside its range is reported and skipped: the gathered
-// element is 0, the scattered one is dropped.
+// Reference gather, scatter_add and their per-element forms. An index outside its range is reported and skipped: the
+// gathered element is 0, the scattered one is dropped.
 #include "runtime/Kernels/Geometry.h"
 #include "runtime/Kernels/ReferenceCalls.h"
 
@@ -12,7 +12,7 @@ namespace {
 /// Everything an indexed loop needs: the split of the indexed tensor, the indices, and where faults go.
 struct Indexed {
   std::string op;
-  TensorSpec indexed;  ///< data of a gather, out of a scatter
+  TensorSpec indexed; ///< data of a gather, out of a scatter
   TensorSpec indices;
   int64_t axis = 0;
   FaultCell *faults = nullptr;

@@ -1,5 +1,6 @@
-// Reference max and average pools and their adjoints, one plane (n, c) after the other. avg_pool's divisor is the number of
-// taps inside the input, or with count_include_pad inside the padded input; taps beyond both (ceil_mode) never count.
+// Reference max and average pools and their adjoints, one plane (n, c) after the other. avg_pool's divisor is the
+// number of taps inside the input, or with count_include_pad inside the padded input; taps beyond both (ceil_mode)
+// never count.
 #include "runtime/Kernels/Geometry.h"
 #include "runtime/Kernels/ReferenceCalls.h"
 
@@ -45,7 +46,8 @@ static int64_t windowDivisor(const WindowGeometry &win, const std::array<int64_t
   return std::max<int64_t>(divisor, 1);
 }
 
-/// First maximum wins; a NaN beats everything and the first NaN wins. A window wholly in the padding gives -inf, index -1.
+/// First maximum wins; a NaN beats everything and the first NaN wins. A window wholly in the padding gives -inf, index
+/// -1.
 template <typename T> static void maxPool(const PoolGeometry &pool, const T *x, T *y, int32_t *indices) {
   const WindowGeometry &win = pool.window;
   for (int64_t plane = 0; plane < pool.planes; ++plane)
@@ -81,8 +83,8 @@ template <typename T> static void avgPoolGrad(const PoolGeometry &pool, bool cou
   for (int64_t plane = 0; plane < pool.planes; ++plane) {
     std::fill(sums.begin(), sums.end(), 0.0);
     visitWindows(win, [&](int64_t position, const std::array<int64_t, 3> &p) {
-      const double share = dy[plane * win.outputPlane() + position] /
-                           static_cast<double>(windowDivisor(win, p, countPad));
+      const double share =
+          dy[plane * win.outputPlane() + position] / static_cast<double>(windowDivisor(win, p, countPad));
       visitTaps(win, p, [&](int64_t offset) { sums[static_cast<size_t>(offset)] += share; });
     });
     for (int64_t i = 0; i < win.inputPlane(); ++i)
@@ -100,8 +102,7 @@ struct MaxPoolGrad {
 } // namespace
 
 /// dx = 0; dx[index] += dy in the order of the windows. Index -1 (window in the padding) has no receiver.
-template <typename T>
-static void maxPoolGrad(const MaxPoolGrad &call, const T *dy, const int32_t *indices, T *dx) {
+template <typename T> static void maxPoolGrad(const MaxPoolGrad &call, const T *dy, const int32_t *indices, T *dx) {
   std::vector<double> sums(static_cast<size_t>(call.inputPlane));
   for (int64_t plane = 0; plane < call.planes; ++plane) {
     std::fill(sums.begin(), sums.end(), 0.0);
