@@ -10,7 +10,7 @@ find_program(PLIMSOLL_LLD NAMES ld.lld ld.lld-22 PATHS /usr/lib/llvm-22/bin)
 function(plimsoll_options target)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_include_directories(${target} SYSTEM PUBLIC ${PROJECT_BINARY_DIR}) # generated headers
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-unused-parameter)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-restrict) # -Wrestrict misfires in GCC 12 (PR105651)
   if(PLIMSOLL_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${PLIMSOLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${PLIMSOLL_SANITIZE})

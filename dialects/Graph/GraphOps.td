@@ -39,11 +39,16 @@ def VariableOp : Graph_Op<"variable", [Symbol]> {
   let description = [{
     A parameter, optimizer slot, running statistic, counter or model constant. Tied weights are one variable with
     `aliases`. Without `fill` the initial value comes from the model (WeightStore, keyed by the symbol name); with `fill` every
-    element starts as that number. `owner` names the parameter an optimizer slot belongs to.
+    element starts as that number, with `value` as that tensor. `owner` names the parameter an optimizer slot belongs to.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Graph_VariableKindAttr:$kind,
                        DefaultValuedAttr<BoolAttr, "true">:$trainable, OptionalAttr<F64Attr>:$fill,
-                       OptionalAttr<StrArrayAttr>:$aliases, OptionalAttr<FlatSymbolRefAttr>:$owner);
+                       OptionalAttr<StrArrayAttr>:$aliases, OptionalAttr<FlatSymbolRefAttr>:$owner,
+                       OptionalAttr<ElementsAttr>:$value);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type, "VariableKind":$kind), [{
+    build($_builder, $_state, $_builder.getStringAttr(name), ::mlir::TypeAttr::get(type), VariableKindAttr::get($_builder.getContext(), kind),
+          $_builder.getBoolAttr(kind == VariableKind::Parameter), {}, {}, {}, {});
+  }]>];
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() { return ::mlir::cast<::mlir::RankedTensorType>(getType()); }

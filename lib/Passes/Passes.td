@@ -6,4 +6,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PlimsollMaterialize : Pass<"plimsoll-materialize", "::mlir::func::FuncOp"> {
+  let summary = "insert copies where a consumer cannot take a strided view";
+  let description = [{
+    Changes: inserts graph.copy. Requires: nothing. Guarantees: every view resolves to a strided window, and every operand's
+    window is one its consumer takes. Assumes: kernel groups and copies take any window.
+  }];
+}
+
+def PlimsollSchedule : Pass<"plimsoll-schedule", "::mlir::func::FuncOp"> {
+  let summary = "run each state update as soon as its gradient exists and nothing reads the old value any more";
+  let description = [{
+    Changes: order of ops only. Requires: fused functions. Guarantees: the order is topological; a write comes after every use of
+    the value it replaces. Assumes: pure ops commute. A gradient then dies with its update.
+  }];
+}
+
 #endif

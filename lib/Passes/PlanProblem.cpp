@@ -1,0 +1,432 @@
+// From values to storages and commands.
+// Every op result that is not a view gets a storage. A result that only replaces a variable is computed straight into the variable's
+// storage when nobody reads the old value afterwards; otherwise a copy follows at the end of the entry, where every reader is done.
+#include "lib/Passes/PlanProblem.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+using namespace plimsoll;
+using namespace plimsoll::graph;
+using planner::AccessMode;
+using planner::StorageClass;
+using planner::StorageId;
+
+std::string plimsoll::locationName(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName().str();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location inner : fused.getLocations())
+      if (std::string name = locationName(inner); !name.empty())
+        return name;
+  return "";
+}
+
+std::optional<artifact::DType> plimsoll::artifactType(Type element) {
+  if (element.isF32())
+    return artifact::DType::F32;
+  if (element.isF64())
+    return artifact::DType::F64;
+  if (element.isF16())
+    return artifact::DType::F16;
+  if (element.isBF16())
+    return artifact::DType::BF16;
+  auto integer = dyn_cast<IntegerType>(element);
+  switch (integer ? integer.getWidth() : 0) {
+  case 1:
+    return artifact::DType::Bool;
+  case 8:
+    return integer.isUnsigned() ? artifact::DType::U8 : artifact::DType::I8;
+  case 16:
+    return artifact::DType::I16;
+  case 32:
+    return artifact::DType::I32;
+  case 64:
+    return artifact::DType::I64;
+  default:
+    return std::nullopt;
+  }
+}
+
+std::vector<artifact::AttributeT> plimsoll::artifactAttributes(ArrayRef<NamedAttribute> parameters) {
+  std::vector<artifact::AttributeT> attributes;
+  for (NamedAttribute parameter : parameters) {
+    artifact::AttributeT attribute;
+    attribute.key = parameter.getName().str();
+    if (auto array = dyn_cast<DenseI64ArrayAttr>(parameter.getValue()))
+      attribute.ints.assign(array.asArrayRef().begin(), array.asArrayRef().end());
+    else if (auto integer = dyn_cast<IntegerAttr>(parameter.getValue()))
+      attribute.ints.push_back(integer.getType().isInteger(1) ? integer.getValue().getZExtValue() : integer.getValue().getSExtValue());
+    else if (auto real = dyn_cast<FloatAttr>(parameter.getValue()))
+      attribute.floats.push_back(real.getValueAsDouble());
+    attributes.push_back(std::move(attribute));
+  }
+  return attributes;
+}
+
+static StorageClass classOf(VariableKind kind) {
+  switch (kind) {
+  case VariableKind::Parameter:
+    return StorageClass::Parameter;
+  case VariableKind::OptimizerState:
+    return StorageClass::OptimizerState;
+  case VariableKind::ModelState:
+    return StorageClass::ModelState;
+  case VariableKind::StepState:
+    return StorageClass::StepState;
+  case VariableKind::GradientAccumulator:
+    return StorageClass::Gradient;
+  case VariableKind::Constant:
+    return StorageClass::Constant;
+  }
+  return StorageClass::Activation;
+}
+
+static uint64_t elementBytes(Type type) { return std::max<uint64_t>(cast<RankedTensorType>(type).getElementType().getIntOrFloatBitWidth() / 8, 1); }
+
+// Autodiff tags the locations of what it builds; those values are the gradients of the memory breakdown.
+static bool isGradient(Location loc) {
+  auto fused = dyn_cast<FusedLoc>(loc);
+  auto tag = fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
+  return tag && tag.getValue() == "gradient";
+}
+
+static void collectUsers(Value value, SmallVectorImpl<OpOperand *> &uses) {
+  for (OpOperand &use : value.getUses()) {
+    if (use.getOwner()->hasTrait<GraphView>())
+      collectUsers(use.getOwner()->getResult(0), uses);
+    else
+      uses.push_back(&use);
+  }
+}
+
+namespace {
+class EntryReader {
+public:
+  EntryReader(func::FuncOp entry, CompileTarget &chosen, uint64_t alignment) : function(entry), target(chosen) { draft.problem.alignment = alignment; }
+
+  FailureOr<EntryDraft> read() {
+    addVariables();
+    addInputs();
+    assignWrites();
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (failed(readOp(&op)))
+        return failure();
+    for (WriteOp write : copiedWrites)
+      if (failed(copyInto(write)))
+        return failure();
+    addOutputs();
+    return std::move(draft);
+  }
+
+private:
+  //===--- storages ---===//
+  void addVariables() {
+    for (auto variable : function->getParentOfType<ModuleOp>().getOps<VariableOp>()) {
+      StorageId id = draft.problem.addStorage(variable.getSymName().str(), tensorBytes(variable.getType()), classOf(variable.getKind()), variable.getSymName().str());
+      draft.problem.storages[id].persistent = true;
+      variables[variable.getSymName()] = id;
+    }
+    for (ReadOp read : function.getBody().front().getOps<ReadOp>())
+      storages[read.getResult()] = variables.lookup(read.getVariable());
+  }
+
+  void addInputs() {
+    for (BlockArgument argument : function.getArguments()) {
+      auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "graph.name");
+      std::string port = name ? name.getValue().str() : "input" + std::to_string(argument.getArgNumber());
+      StorageId id = draft.problem.addStorage("input." + port, tensorBytes(argument.getType()), StorageClass::Input, port);
+      storages[argument] = id;
+      draft.problem.inputs.push_back(id);
+      draft.inputs.push_back({port, whole(id, argument.getType(), AccessMode::Write)});
+    }
+  }
+
+  StorageId storageOf(Value base) {
+    auto [entry, isNew] = storages.try_emplace(base, planner::noStorage);
+    if (isNew) {
+      StorageClass kind = isGradient(base.getLoc()) ? StorageClass::Gradient : StorageClass::Activation;
+      entry->second = draft.problem.addStorage("t" + std::to_string(draft.problem.storages.size()), tensorBytes(base.getType()), kind, locationName(base.getLoc()));
+    }
+    return entry->second;
+  }
+
+  //===--- windows ---===//
+  CommandOperand whole(StorageId storage, Type type, AccessMode access) {
+    auto tensor = cast<RankedTensorType>(type);
+    return {storage, access, tensor, 0, denseStrides(tensor.getShape())};
+  }
+  CommandOperand window(Value value, AccessMode access) {
+    StorageWindow found = *windowOf(value);
+    auto bytes = static_cast<int64_t>(elementBytes(value.getType()));
+    return {storageOf(found.base), access, tensorType(value), found.offset * bytes, found.strides};
+  }
+  static bool isWhole(Value value) {
+    StorageWindow found = *windowOf(value);
+    return found.offset == 0 && found.base.getType() == value.getType() && isDense(tensorType(value).getShape(), found.strides);
+  }
+
+  //===--- state writes ---===//
+  // Whether `producer` may put result `value` straight over the old value of the variable: every other use of the old value comes
+  // earlier, and its own uses read an element before that element is replaced.
+  bool replacesInPlace(WriteOp write, Operation *producer) {
+    for (ReadOp read : function.getBody().front().getOps<ReadOp>()) {
+      if (read.getVariable() != write.getVariable())
+        continue;
+      SmallVector<OpOperand *> uses;
+      collectUsers(read.getResult(), uses);
+      for (OpOperand *use : uses)
+        if (use->getOwner() == producer ? !readsBeforeWriting(*use, cast<OpResult>(write.getValue())) : !use->getOwner()->isBeforeInBlock(producer))
+          return false;
+    }
+    return true;
+  }
+  static bool readsBeforeWriting(OpOperand &use, OpResult result) {
+    auto inPlace = dyn_cast<InPlaceOpInterface>(use.getOwner());
+    return inPlace && isWhole(use.get()) && llvm::is_contained(inPlace.inPlaceOperands(result.getResultNumber()), use.getOperandNumber());
+  }
+
+  void assignWrites() {
+    for (WriteOp write : function.getBody().front().getOps<WriteOp>()) {
+      Operation *producer = write.getValue().getDefiningOp();
+      if (isSplat(producer))
+        continue; // becomes a fill where it stands
+      bool direct = isa<GroupOp>(producer) && !storages.contains(write.getValue()) && replacesInPlace(write, producer);
+      if (direct)
+        storages[write.getValue()] = variables.lookup(write.getVariable());
+      else
+        copiedWrites.push_back(write);
+    }
+  }
+  static bool isSplat(Operation *op) {
+    auto constant = dyn_cast_or_null<ConstantOp>(op);
+    auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+    return elements && elements.isSplat();
+  }
+
+  //===--- commands ---===//
+  LogicalResult readOp(Operation *op) {
+    if (op->hasTrait<GraphView>() || isa<ReadOp>(op))
+      return success();
+    if (auto write = dyn_cast<WriteOp>(op))
+      return readWrite(write);
+    if (auto group = dyn_cast<GroupOp>(op))
+      return readGroup(group);
+    if (auto concat = dyn_cast<ConcatOp>(op))
+      return readConcat(concat);
+    if (auto pad = dyn_cast<PadOp>(op))
+      return readPad(pad);
+    if (isSplat(op) && llvm::all_of(op->getUsers(), [](Operation *user) { return isa<WriteOp>(user); }))
+      return success();
+    if (op->hasTrait<GraphLibrary>())
+      return readLibrary(op);
+    return op->emitOpError("has no command; expected a kernel group, library operation or view here (run --plimsoll-fuse first)");
+  }
+
+  LogicalResult readWrite(WriteOp write) {
+    Operation *producer = write.getValue().getDefiningOp();
+    if (!isSplat(producer))
+      return success();
+    auto splat = cast<DenseElementsAttr>(cast<ConstantOp>(producer).getValue());
+    double value = isFloatTensor(splat.getType()) ? splat.getSplatValue<APFloat>().convertToDouble() : static_cast<double>(splat.getSplatValue<APInt>().getSExtValue());
+    CommandOperand into = whole(variables.lookup(write.getVariable()), write.getValue().getType(), AccessMode::Write);
+    return addCall("fill", {into}, {parameter("value", Builder(write.getContext()).getF64FloatAttr(value))}, write.getLoc());
+  }
+
+  LogicalResult copyInto(WriteOp write) {
+    CommandOperand into = whole(variables.lookup(write.getVariable()), write.getValue().getType(), AccessMode::Write);
+    return addCall("copy", {window(write.getValue(), AccessMode::Read), into}, {}, write.getLoc());
+  }
+
+  LogicalResult readGroup(GroupOp group) {
+    CommandDraft command;
+    SmallVector<OperandLayout> inputs, outputs;
+    for (Value input : group.getInputs()) {
+      command.operands.push_back(window(input, AccessMode::Read));
+      inputs.push_back({command.operands.back().strides});
+    }
+    for (Value output : group.getOutputs()) {
+      command.operands.push_back(window(output, AccessMode::Write));
+      outputs.push_back({command.operands.back().strides});
+    }
+    FailureOr<KernelInfo> kernel = target.addKernel(group, inputs, outputs);
+    if (failed(kernel))
+      return failure();
+    command.kernel = kernel->symbol;
+    command.extent = kernel->extent;
+    command.grain = kernel->grain;
+    command.label = locationName(group.getLoc());
+    addCommand(std::move(command), 0, group);
+    return success();
+  }
+
+  LogicalResult readLibrary(Operation *op) {
+    SmallVector<CommandOperand> operands;
+    SmallVector<NamedAttribute> parameters;
+    for (NamedAttribute attribute : op->getAttrDictionary())
+      if (!llvm::is_contained({"trans_a", "trans_b", "value"}, attribute.getName()))
+        parameters.push_back(attribute);
+    for (Value operand : op->getOperands())
+      operands.push_back(window(operand, AccessMode::Read));
+    if (auto dot = dyn_cast<DotOp>(op))
+      transposeMatrices(dot, operands);
+    if (isa<AttentionOp, AttentionGradOp>(op))
+      spreadMask(op, operands, parameters);
+    for (Value result : op->getResults())
+      operands.push_back(window(result, AccessMode::Write));
+    return addCall(op->getName().stripDialect(), std::move(operands), parameters, op->getLoc(), op);
+  }
+
+  static void swapMatrix(CommandOperand &operand) {
+    SmallVector<int64_t> shape(operand.type.getShape());
+    size_t rank = shape.size();
+    std::swap(shape[rank - 1], shape[rank - 2]);
+    std::swap(operand.strides[rank - 1], operand.strides[rank - 2]);
+    operand.type = tensorLike(operand.type, shape);
+  }
+  static void transposeMatrices(DotOp dot, MutableArrayRef<CommandOperand> operands) {
+    if (dot.getTransA())
+      swapMatrix(operands[0]);
+    if (dot.getTransB())
+      swapMatrix(operands[1]);
+  }
+
+  // Gives the mask the full shape of the scores, size-1 dimensions by stride 0.
+  void spreadMask(Operation *op, MutableArrayRef<CommandOperand> operands, SmallVectorImpl<NamedAttribute> &parameters) {
+    auto gradient = dyn_cast<AttentionGradOp>(op);
+    Value mask = gradient ? gradient.getMask() : cast<AttentionOp>(op).getMask();
+    parameters.push_back(parameter("has_mask", Builder(op->getContext()).getI64IntegerAttr(mask ? 1 : 0)));
+    if (!mask)
+      return;
+    size_t first = gradient ? 1 : 0;
+    CommandOperand &operand = operands[first + 3];
+    ArrayRef<int64_t> q = operands[first].type.getShape();
+    int64_t full[] = {q[0], q[1], q[2], operands[first + 1].type.getDimSize(2)};
+    for (size_t d = 0; d < 4; ++d)
+      if (operand.type.getDimSize(d) == 1 && full[d] != 1)
+        operand.strides[d] = 0;
+    operand.type = tensorLike(operand.type, full);
+  }
+
+  // Concatenation is copies into slices of the result.
+  LogicalResult readConcat(ConcatOp concat) {
+    int64_t at = 0;
+    for (Value piece : concat.getOperands()) {
+      CommandOperand into = window(concat.getResult(), AccessMode::Write);
+      into.type = tensorType(piece);
+      into.offsetBytes += at * into.strides[concat.getAxis()] * static_cast<int64_t>(elementBytes(piece.getType()));
+      at += into.type.getDimSize(concat.getAxis());
+      if (failed(addCall("copy", {window(piece, AccessMode::Read), into}, {}, concat.getLoc())))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult readPad(PadOp pad) {
+    CommandOperand all = window(pad.getResult(), AccessMode::Write), inner = all;
+    inner.type = pad.getOperand().getType();
+    inner.access = AccessMode::ReadWrite; // keeps the padding written before
+    for (auto [d, low] : llvm::enumerate(pad.getLow())) {
+      inner.offsetBytes += low * all.strides[d] * static_cast<int64_t>(elementBytes(pad.getType()));
+      inner.strides[d] *= pad.getInterior()[d] + 1;
+    }
+    if (failed(addCall("fill", {all}, {parameter("value", pad.getValueAttr())}, pad.getLoc())))
+      return failure();
+    return addCall("copy", {window(pad.getOperand(), AccessMode::Read), inner}, {}, pad.getLoc());
+  }
+
+  NamedAttribute parameter(StringRef name, Attribute value) { return Builder(function.getContext()).getNamedAttr(name, value); }
+
+  LogicalResult addCall(StringRef callee, SmallVector<CommandOperand> operands, ArrayRef<NamedAttribute> parameters, Location loc, Operation *op = nullptr) {
+    runtime::CallSpec spec;
+    spec.op = callee.str();
+    spec.attributes = artifactAttributes(parameters);
+    for (const CommandOperand &operand : operands) {
+      std::optional<artifact::DType> type = artifactType(operand.type.getElementType());
+      if (!type)
+        return emitError(loc) << "element type " << operand.type.getElementType() << " has no run-time form";
+      ArrayRef<int64_t> shape = operand.type.getShape();
+      auto access = static_cast<artifact::Access>(operand.access == AccessMode::Read ? 1 : operand.access == AccessMode::Write ? 2 : 3);
+      spec.operands.push_back({*type, {shape.begin(), shape.end()}, {operand.strides.begin(), operand.strides.end()}, access});
+    }
+    Result<uint64_t> workspace = target.workspaceBytes(spec);
+    if (!workspace)
+      return emitError(loc) << "library operation " << callee << ": " << workspace.status().message();
+    CommandDraft command;
+    command.callee = callee.str();
+    command.operands = std::move(operands);
+    command.parameters.assign(parameters.begin(), parameters.end());
+    command.label = locationName(loc);
+    addCommand(std::move(command), *workspace, op);
+    return success();
+  }
+
+  void addCommand(CommandDraft command, uint64_t workspace, Operation *op) {
+    planner::Step step;
+    step.name = std::to_string(draft.commands.size()) + "." + (command.kernel.empty() ? command.callee : command.kernel);
+    step.workspaceBytes = workspace;
+    for (const CommandOperand &operand : command.operands)
+      addAccess(step, operand);
+    if (op)
+      offerInPlace(step, op);
+    draft.problem.steps.push_back(std::move(step));
+    draft.commands.push_back(std::move(command));
+  }
+
+  static void addAccess(planner::Step &step, const CommandOperand &operand) {
+    for (planner::Access &access : step.accesses)
+      if (access.storage == operand.storage) {
+        if (access.mode != operand.access)
+          access.mode = AccessMode::ReadWrite;
+        return;
+      }
+    step.accesses.push_back({operand.storage, operand.access});
+  }
+
+  // Offers result r the storage of operand o when every use the op makes of that storage reads an element before writing it.
+  void offerInPlace(planner::Step &step, Operation *op) {
+    auto inPlace = dyn_cast<InPlaceOpInterface>(op);
+    if (!inPlace)
+      return;
+    for (OpResult result : op->getResults()) {
+      StorageId into = storageOf(result);
+      for (unsigned candidate : inPlace.inPlaceOperands(result.getResultNumber())) {
+        StorageId from = storageOf(windowOf(op->getOperand(candidate))->base);
+        if (draft.problem.storages[from].persistent || draft.problem.storages[into].persistent || !allReadBeforeWriting(op, result, from))
+          continue;
+        planner::InPlaceCandidate offer{from, into};
+        if (!llvm::is_contained(step.inPlace, offer))
+          step.inPlace.push_back(offer);
+      }
+    }
+  }
+  bool allReadBeforeWriting(Operation *op, OpResult result, StorageId from) {
+    return llvm::all_of(op->getOpOperands(), [&](OpOperand &use) {
+      return storageOf(windowOf(use.get())->base) != from || readsBeforeWriting(use, result);
+    });
+  }
+
+  //===--- boundary ---===//
+  void addOutputs() {
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+      auto name = function.getResultAttrOfType<StringAttr>(index, "graph.name");
+      CommandOperand view = window(value, AccessMode::Read);
+      draft.outputs.push_back({name ? name.getValue().str() : "output" + std::to_string(index), view});
+      if (!llvm::is_contained(draft.problem.outputs, view.storage))
+        draft.problem.outputs.push_back(view.storage);
+    }
+  }
+
+  func::FuncOp function;
+  CompileTarget &target;
+  EntryDraft draft;
+  llvm::StringMap<StorageId> variables;
+  llvm::DenseMap<Value, StorageId> storages;
+  SmallVector<WriteOp> copiedWrites;
+};
+} // namespace
+
+FailureOr<EntryDraft> plimsoll::readEntry(func::FuncOp function, CompileTarget &target, uint64_t alignment) {
+  return EntryReader(function, target, alignment).read();
+}
