@@ -6,6 +6,17 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PlimsollAutodiff : Pass<"plimsoll-autodiff", "::mlir::ModuleOp"> {
+  let summary = "append the gradient of the loss in every trainable parameter to a function's results";
+  let description = [{
+    Changes: functions with a result of `graph.role = "loss"` get one more result per trainable parameter they read, named
+    `grad.<variable>`, in order of first read; a parameter read several times has one gradient. Requires: forward functions of
+    one block. Guarantees: only ops on paths from a parameter to the loss are emitted; their locations are the forward op's,
+    fused with the tag "gradient". Assumes: writes come after the reads they could change. Explains (remarks): parameters
+    without a gradient path. Example: test/lit/Passes/autodiff.mlir.
+  }];
+}
+
 def PlimsollMaterialize : Pass<"plimsoll-materialize", "::mlir::func::FuncOp"> {
   let summary = "insert copies where a consumer cannot take a strided view";
   let description = [{
