@@ -136,7 +136,7 @@ public:
     if (name.empty() || !isUtf8(name) || name.find('\0') != std::string::npos)
       findings.add("A5", what + " name " + inQuotes(name) + " is empty or not UTF-8 text");
     else if (!seen.insert(name).second)
-      findings.add("A5", "two " + what + "s are called " + inQuotes(name));
+      findings.add("A5", what + " name " + inQuotes(name) + " occurs twice");
   }
 
 private:
@@ -146,8 +146,8 @@ private:
 };
 
 static void checkPortNames(const EntryT &entry, Findings &findings) {
-  NameSet inputs("input of entry " + inQuotes(entry.name), findings),
-      outputs("output of entry " + inQuotes(entry.name), findings);
+  NameSet inputs("entry " + inQuotes(entry.name) + " input", findings),
+      outputs("entry " + inQuotes(entry.name) + " output", findings);
   for (const auto &port : entry.inputs)
     inputs.add(port->name);
   for (const auto &port : entry.outputs)

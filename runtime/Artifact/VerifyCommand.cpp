@@ -170,31 +170,29 @@ public:
   EventLog(const EntryScope &entry, Findings &list) : scope(entry), findings(list) {}
   void visit(size_t index) {
     const CommandT &command = *scope.entry.commands[index];
-    if (const RecordEventT *record = command.body.AsRecordEvent()) {
-      if (inRange(index, record->event) && !recorded.insert(record->event).second)
-        findings.add("A23", scope.commandText(index) + " records event " + std::to_string(record->event) + " again");
-    } else if (const WaitEventT *wait = command.body.AsWaitEvent()) {
-      if (inRange(index, wait->event) && !recorded.count(wait->event))
-        findings.add("A23", scope.commandText(index) + " waits for event " + std::to_string(wait->event) +
-                                ", which is not recorded before");
-    }
+    const RecordEventT *record = command.body.AsRecordEvent();
+    const WaitEventT *wait = command.body.AsWaitEvent();
+    if (!record && !wait)
+      return;
+    uint32_t event = record ? record->event : wait->event;
+    if (event >= scope.entry.events)
+      fail(index, "names event " + std::to_string(event) + " of " + std::to_string(scope.entry.events));
+    else if (record && !recorded.insert(event).second)
+      fail(index, "records event " + std::to_string(event) + " again");
+    else if (wait && !recorded.count(event))
+      fail(index, "waits for event " + std::to_string(event) + ", which is not recorded before");
   }
-
-  bool sound() const { return allInRange; }
+  bool sound() const { return clean; }
 
 private:
-  bool inRange(size_t index, uint32_t event) {
-    if (event < scope.entry.events)
-      return true;
-    allInRange = false;
-    findings.add("A23", scope.commandText(index) + " names event " + std::to_string(event) + " of " +
-                            std::to_string(scope.entry.events));
-    return false;
+  void fail(size_t index, const std::string &what) {
+    clean = false;
+    findings.add("A23", scope.commandText(index) + " " + what);
   }
   const EntryScope &scope;
   Findings &findings;
   std::set<uint32_t> recorded;
-  bool allInRange = true;
+  bool clean = true;
 };
 } // namespace
 
