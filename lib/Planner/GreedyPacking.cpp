@@ -2,9 +2,9 @@
 //
 // A placement puts boxes one by one at the lowest place (first fit) or into the tightest gap (best fit) among those
 // already placed that are live at the same time. Placed boxes stay sorted by offset, so one scan finds the gaps without
-// building the overlap graph, which has tens of millions of edges on large training steps. A scan is linear in the boxes
-// placed, a placement quadratic with a tiny constant: 20,000 boxes take about 0.1 s. A placement that reaches the best
-// height known so far is abandoned.
+// building the overlap graph, which has tens of millions of edges on large training steps. A scan is linear in the
+// boxes placed, a placement quadratic with a tiny constant: 20,000 boxes take about 0.1 s. A placement that reaches the
+// best height known so far is abandoned.
 //
 // Repair: boxes that end above the goal were placed too late; they move to the front of the order and the placement is
 // repeated. On training graphs a few rounds close most of the last percent. Rounds are fixed, so results are
@@ -138,9 +138,8 @@ std::vector<NamedOrder> greedyOrders(const Section &section) {
 /// Boxes whose top is above `goal` first, then the others, each part in its old order.
 Order raiseOffenders(const Section &section, const Order &order, const Placement &placement, uint64_t goal) {
   Order next = order;
-  std::stable_partition(next.begin(), next.end(), [&](uint32_t index) {
-    return placement.offsets[index] + section.boxes[index].bytes > goal;
-  });
+  std::stable_partition(next.begin(), next.end(),
+                        [&](uint32_t index) { return placement.offsets[index] + section.boxes[index].bytes > goal; });
   return next;
 }
 

@@ -55,11 +55,10 @@ std::vector<Interval> liveIntervals(const Problem &problem) {
 /// Maximum matching of one step's eligible offers.
 class StepMatching {
 public:
-  StepMatching(const std::vector<InPlaceCandidate> &eligibleOffers) : offers(eligibleOffers) {
-    for (size_t i = 0; i < offers.size(); ++i)
-      if (std::none_of(taken.begin(), taken.end(), [&](const auto &t) { return t.result == offers[i].result; }))
-        if (std::find(results.begin(), results.end(), offers[i].result) == results.end())
-          results.push_back(offers[i].result);
+  explicit StepMatching(const std::vector<InPlaceCandidate> &eligibleOffers) : offers(eligibleOffers) {
+    for (const InPlaceCandidate &offer : offers)
+      if (std::find(results.begin(), results.end(), offer.result) == results.end())
+        results.push_back(offer.result);
   }
 
   /// Pairs in the order in which the results are first offered.
@@ -211,7 +210,8 @@ std::string describePeak(const Problem &problem, const Liveness &live, size_t mo
     text += " at step " + std::to_string(live.witnessStep) + " '" + problem.steps[live.witnessStep].name + "'";
   uint64_t byClass[storageClassCount] = {};
   for (const LiveEntry &entry : live.liveAtPeak) {
-    StorageClass owner = entry.storage == noStorage ? StorageClass::Workspace : problem.storages[entry.storage].storageClass;
+    StorageClass owner =
+        entry.storage == noStorage ? StorageClass::Workspace : problem.storages[entry.storage].storageClass;
     byClass[static_cast<unsigned>(owner)] += entry.bytes;
   }
   for (unsigned i = 0; i < storageClassCount; ++i)

@@ -27,8 +27,7 @@ Result<PackStrategy> parsePackStrategy(std::string_view name) {
   for (unsigned i = 0; i < 4; ++i)
     if (strategyNames[i] == name)
       return static_cast<PackStrategy>(i);
-  return badInput("unknown packing strategy '" + std::string(name) +
-                  "', expected solve, first-fit, best-fit or buddy");
+  return badInput("unknown packing strategy '" + std::string(name) + "', expected solve, first-fit, best-fit or buddy");
 }
 
 Status PackingProblem::check() const {
@@ -184,7 +183,8 @@ struct Packer {
   void placeSection(const Section &section) {
     if (section.boxes.empty())
       return raiseArena(section.base, "stack");
-    uint64_t goal = std::max(section.maxLive, arenaGoal > section.base ? arenaGoal - section.base : 0);
+    uint64_t enough = std::max(arenaGoal, problem.capacityBytes.value_or(0));
+    uint64_t goal = std::max(section.maxLive, enough > section.base ? enough - section.base : 0);
     Placement placement = placeGreedily(section, rules(), goal, options.strategy == PackStrategy::Solve);
     if (options.strategy == PackStrategy::Solve && placement.height > goal && effortLeft > 0) {
       SearchResult search = searchSection(section, goal, placement.height, effortLeft);
@@ -217,9 +217,8 @@ struct Packer {
 /// Sections in descending order of what they are known to need: the first ones set the goal for the rest.
 void packSections(Packer &packer, Section whole) {
   std::vector<Section> sections = splitAndPeel(std::move(whole), packer.solution.offsets);
-  std::stable_sort(sections.begin(), sections.end(), [](const Section &a, const Section &b) {
-    return a.base + a.maxLive > b.base + b.maxLive;
-  });
+  std::stable_sort(sections.begin(), sections.end(),
+                   [](const Section &a, const Section &b) { return a.base + a.maxLive > b.base + b.maxLive; });
   for (const Section &section : sections)
     packer.placeSection(section);
 }

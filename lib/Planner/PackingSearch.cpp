@@ -4,9 +4,9 @@
 // bound on the hard public instances (minimalloc A..K), because a hole that is too small at a busy instant cannot be
 // repaired later.
 // Method. Among all placements below the height take one with the least sum of offsets: no box can slide down in it.
-// Its boxes, in order of (offset, index), can be placed one after the other, each at the lowest place above what is
+// Its boxes, in order of (offset, rank), can be placed one after the other, each at the lowest place above what is
 // already there. So the search only decides who is next, and it may demand
-//   order      the next box lies at or above the last one; equal offsets come in index order,
+//   order      the next box lies at or above the last one; equal offsets come in the order of preference,
 //   dominance  no box that stays behind would fit entirely below the next one (it could slide down),
 //   bound      at every instant the unplaced boxes, each not below its lowest place, stack up below the height (the
 //              one-machine bound with release dates: sort by lowest place, then C = max(C, place) + bytes),
@@ -19,11 +19,14 @@
 // Several orders of the candidates share the effort in rounds of growing size, since a good order finds a placement
 // quickly and a bad one never does.
 // Complexity: exponential, cut by the effort. Deterministic: effort counts boxes and instants looked at.
-// Source: the ideas of canonical placements, sections and dominance are from M. Moffitt, "MiniMalloc: A Lightweight Memory
-// Allocator for Hardware-Accelerated Machine Learning" (ASPLOS 2023), sections 4 and 5; the one-machine bound is Carlier's.
+// Source: the ideas of canonical placements, sections and dominance are from M. Moffitt, "MiniMalloc: A Lightweight
+// Memory Allocator for Hardware-Accelerated Machine Learning" (ASPLOS 2023), sections 4 and 5; the one-machine bound is
+// Carlier's.
 #include "PackingInternal.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <numeric>
 #include <unordered_set>
 
@@ -34,7 +37,15 @@ namespace {
 /// Larger sections would spend the whole effort on their first descents.
 constexpr size_t mostBoxes = 4096;
 constexpr size_t mostFailures = 1u << 21;
-constexpr uint64_t firstRoundEffort = 1u << 22;
+const uint64_t firstRoundEffort = 1u << (getenv("H1R") ? atoi(getenv("H1R")) : 22);
+const size_t descentsPerRound = (getenv("H1D") ? atoi(getenv("H1D")) : 16);
+
+/// The finalizer of splitmix64.
+uint64_t mix(uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
+  return value ^ (value >> 31);
+}
 
 enum class Verdict : uint8_t { Found, Refuted, GaveUp };
 
@@ -63,7 +74,7 @@ private:
   /// The box placed last: nothing after it lies lower.
   struct Last {
     int64_t offset;
-    uint32_t index;
+    uint32_t rank;
   };
 
   /// 128 bits, so that two states never share a key by chance and refutations stay proofs.
@@ -74,12 +85,6 @@ private:
   struct StateKeyHash {
     size_t operator()(const StateKey &key) const { return key.first; }
   };
-
-  static uint64_t mix(uint64_t value) {
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
-    return value ^ (value >> 31);
-  }
 
   int64_t size(uint32_t i) const { return static_cast<int64_t>(boxes[i].bytes); }
 
@@ -110,7 +115,7 @@ private:
   std::vector<uint32_t> candidates(const std::vector<uint32_t> &part, Last last, int64_t lowestTop) const {
     std::vector<uint32_t> found;
     for (uint32_t i : part)
-      if (lowest[i] < lowestTop && (lowest[i] > last.offset || (lowest[i] == last.offset && i >= last.index)))
+      if (lowest[i] < lowestTop && (lowest[i] > last.offset || (lowest[i] == last.offset && rank[i] >= last.rank)))
         found.push_back(i);
     std::sort(found.begin(), found.end(), [&](uint32_t a, uint32_t b) {
       return lowest[a] != lowest[b] ? lowest[a] < lowest[b] : rank[a] < rank[b];
@@ -120,7 +125,7 @@ private:
 
   Verdict placeAndContinue(const std::vector<uint32_t> &part, uint32_t next) {
     size_t mark = trail.size();
-    Last last{lowest[next], next};
+    Last last{lowest[next], rank[next]};
     place(part, next);
     Verdict verdict = Verdict::Found;
     for (const std::vector<uint32_t> &rest : partsWithout(part, next))
@@ -200,7 +205,7 @@ private:
     }
     if (least <= last.offset) {
       key.first ^= mix(static_cast<uint64_t>(last.offset) + 1);
-      key.second ^= mix(~static_cast<uint64_t>(last.index));
+      key.second ^= mix(~static_cast<uint64_t>(last.rank));
     }
     return key;
   }
@@ -223,28 +228,71 @@ private:
   std::unordered_set<StateKey, StateKeyHash> failures;
 };
 
-/// Ranks of the boxes under several orders; the descents take turns with them.
-std::vector<std::vector<uint32_t>> preferences(const Section &section) {
-  const std::vector<Box> &boxes = section.boxes;
-  auto life = [&](uint32_t i) { return static_cast<double>(boxes[i].upper - boxes[i].lower); };
-  auto bytes = [&](uint32_t i) { return static_cast<double>(boxes[i].bytes); };
-  auto ranked = [&](auto keyOf) {
-    std::vector<uint32_t> order(boxes.size()), rank(boxes.size());
+/// The largest sum of bytes at any instant of each box: boxes of busy instants have the least freedom.
+std::vector<double> contention(const Section &section) {
+  std::vector<double> live(section.timeCount, 0);
+  for (const Box &box : section.boxes)
+    for (uint32_t time = box.lower; time < box.upper; ++time)
+      live[time] += static_cast<double>(box.bytes);
+  std::vector<double> most;
+  for (const Box &box : section.boxes)
+    most.push_back(*std::max_element(live.begin() + box.lower, live.begin() + box.upper));
+  return most;
+}
+
+/// An endless supply of candidate orders for the descents: boxes by descending weighted sum of the logarithms of
+/// contention, lifetime and bytes. The first weights are those that most often work; then they are drawn (splitmix64,
+/// fixed seed), because how long a descent takes has a heavy tail and no order is good everywhere.
+class Preferences {
+public:
+  explicit Preferences(const Section &section) {
+    std::vector<double> total = contention(section);
+    for (size_t i = 0; i < section.boxes.size(); ++i) {
+      const Box &box = section.boxes[i];
+      features.push_back({std::log(total[i]), std::log(static_cast<double>(box.upper - box.lower)),
+                          std::log(static_cast<double>(box.bytes))});
+    }
+  }
+
+  /// Rank per box, lower is earlier.
+  std::vector<uint32_t> next() {
+    Weights weights = turn < std::size(proven) ? proven[turn] : drawn();
+    ++turn;
+    auto score = [&](uint32_t i) {
+      return weights[0] * features[i][0] + weights[1] * features[i][1] + weights[2] * features[i][2];
+    };
+    std::vector<uint32_t> order(features.size()), rank(features.size());
     std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return keyOf(a) > keyOf(b); });
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return score(a) > score(b); });
     for (uint32_t i = 0; i < order.size(); ++i)
       rank[order[i]] = i;
     return rank;
-  };
-  return {ranked([&](uint32_t i) { return life(i) * bytes(i); }), ranked([&](uint32_t i) { return life(i); }),
-          ranked([&](uint32_t i) { return bytes(i); })};
-}
+  }
+
+private:
+  using Weights = std::array<double, 3>;
+  /// contention, then area; contention, then lifetime; area; lifetime, then bytes
+  static constexpr Weights proven[] = {{1e6, 1, 1}, {1e6, 1, 1e-3}, {0, 1, 1}, {0, 1, 1e-3}};
+
+  double unit() {
+    state += 0x9E3779B97F4A7C15u;
+    return static_cast<double>(mix(state) >> 11) * 0x1p-53;
+  }
+  Weights drawn() {
+    double contentionWeight = 16 * unit(), lifeWeight = 2 * unit(), bytesWeight = 2 * unit();
+    return {contentionWeight, lifeWeight, bytesWeight};
+  }
+
+  std::vector<Weights> features;
+  size_t turn = 0;
+  uint64_t state = 1;
+};
 
 /// All attempts at one section.
 class SectionSearch {
 public:
   SectionSearch(const Section &searched, uint64_t effort)
-      : section(searched), ranks(preferences(searched)), effortLeft(effort) {}
+      : section(searched), preferences(searched), effortLeft(effort) {}
 
   SearchResult run(uint64_t goodEnough, uint64_t mustBeat) {
     result.lowerBound = section.maxLive;
@@ -269,20 +317,19 @@ private:
   /// Tries one height with half of what is left, in rounds over the preferences.
   Verdict attempt(uint64_t height) {
     uint64_t share = effortLeft - effortLeft / 2;
-    for (uint64_t round = firstRoundEffort;; round *= 2) {
-      for (const std::vector<uint32_t> &rank : ranks) {
-        if (share == 0)
-          return Verdict::GaveUp;
-        Descent descent(section, rank, static_cast<int64_t>(height), std::min(round, share));
-        Verdict verdict = descent.run();
-        spend(descent.used(), share);
-        nextHeight = static_cast<uint64_t>(descent.nextHeight());
-        if (verdict == Verdict::Found)
-          keep(descent.placedOffsets());
-        if (verdict != Verdict::GaveUp)
-          return verdict;
-      }
+    for (size_t turn = 0; share > 0; ++turn) {
+      uint64_t round = firstRoundEffort << std::min<size_t>(turn / descentsPerRound, 30);
+      std::vector<uint32_t> rank = preferences.next();
+      Descent descent(section, rank, static_cast<int64_t>(height), std::min(round, share));
+      Verdict verdict = descent.run();
+      spend(descent.used(), share);
+      nextHeight = static_cast<uint64_t>(descent.nextHeight());
+      if (verdict == Verdict::Found)
+        keep(descent.placedOffsets());
+      if (verdict != Verdict::GaveUp)
+        return verdict;
     }
+    return Verdict::GaveUp;
   }
 
   void spend(uint64_t used, uint64_t &share) {
@@ -296,13 +343,12 @@ private:
     result.placement.strategy = "search";
     for (size_t i = 0; i < offsets.size(); ++i) {
       result.placement.offsets.push_back(static_cast<uint64_t>(offsets[i]));
-      result.placement.height =
-          std::max(result.placement.height, result.placement.offsets[i] + section.boxes[i].bytes);
+      result.placement.height = std::max(result.placement.height, result.placement.offsets[i] + section.boxes[i].bytes);
     }
   }
 
   const Section &section;
-  std::vector<std::vector<uint32_t>> ranks;
+  Preferences preferences;
   uint64_t effortLeft;
   uint64_t nextHeight = 0;
   SearchResult result;

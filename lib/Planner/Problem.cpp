@@ -9,15 +9,13 @@
 namespace plimsoll::planner {
 
 static constexpr std::string_view classNames[storageClassCount] = {
-    "parameter", "gradient", "optimizer_state", "model_state", "step_state",
-    "activation", "workspace", "input", "output", "constant"};
+    "parameter",  "gradient",  "optimizer_state", "model_state", "step_state",
+    "activation", "workspace", "input",           "output",      "constant"};
 
 /// Sizes stay below this, so that sums and alignment never overflow.
 static constexpr uint64_t sizeLimit = uint64_t{1} << 62;
 
-std::string_view storageClassName(StorageClass storageClass) {
-  return classNames[static_cast<unsigned>(storageClass)];
-}
+std::string_view storageClassName(StorageClass storageClass) { return classNames[static_cast<unsigned>(storageClass)]; }
 
 bool parseStorageClass(std::string_view name, StorageClass &storageClass) {
   for (unsigned i = 0; i < storageClassCount; ++i) {
@@ -46,7 +44,8 @@ namespace {
 class Checker {
 public:
   explicit Checker(const Problem &checked)
-      : problem(checked), definedBy(checked.storages.size(), notYet), lastStepListing(checked.storages.size(), noStep) {}
+      : problem(checked), definedBy(checked.storages.size(), notYet), lastStepListing(checked.storages.size(), noStep) {
+  }
 
   Status run() {
     checkStorages();
@@ -82,16 +81,16 @@ private:
     for (size_t i = 0; i < problem.storages.size(); ++i) {
       const Storage &storage = problem.storages[i];
       if (storage.id != i)
-        report("C1", "storage '" + storage.name + "' has id " + std::to_string(storage.id) + ", expected its position " +
-                         std::to_string(i));
+        report("C1", "storage '" + storage.name + "' has id " + std::to_string(storage.id) +
+                         ", expected its position " + std::to_string(i));
       if (storage.name.empty())
         report("C1", "storage " + std::to_string(i) + " has no name");
       else if (auto [at, fresh] = seen.emplace(storage.name, i); !fresh)
         report("C1", "storage '" + storage.name + "' is defined twice, at positions " + std::to_string(at->second) +
                          " and " + std::to_string(i) + "; names are unique");
       if (mustPersist(storage.storageClass) && !storage.persistent)
-        report("C8", "storage '" + storage.name + "' is a " + std::string(storageClassName(storage.storageClass)) +
-                         " but not persistent; its bytes would be lost between runs");
+        report("C8", "storage '" + storage.name + "' has class " + std::string(storageClassName(storage.storageClass)) +
+                         " but is not persistent; its bytes would be lost between runs");
     }
   }
 

@@ -21,7 +21,8 @@ bool ValidationReport::has(std::string_view rule) const {
 Status ValidationReport::status(ExitCode code) const {
   if (isOk())
     return Status::ok();
-  std::string text = "the plan breaks " + std::to_string(violations.size()) + (violations.size() == 1 ? " rule" : " rules");
+  std::string text =
+      "the plan breaks " + std::to_string(violations.size()) + (violations.size() == 1 ? " rule" : " rules");
   for (const Violation &violation : violations)
     text += "\n" + violation.rule + ": " + violation.message;
   return {code, std::move(text)};
@@ -46,6 +47,8 @@ class ContentMap {
 public:
   /// Calls visit(content) for every interval of a content inside the range, and visit(nothing) once if there is a gap.
   template <typename Visitor> void look(Range range, Visitor visit) const {
+    if (range.isEmpty())
+      return;
     bool gap = false;
     uint64_t covered = range.begin;
     auto at = intervals.upper_bound(range.begin);
@@ -58,7 +61,7 @@ public:
       covered = at->second.end;
       visit(at->second.content);
     }
-    if (!range.isEmpty() && (gap || covered < range.end))
+    if (gap || covered < range.end)
       visit(nothing);
   }
 
@@ -170,7 +173,8 @@ private:
                            std::to_string(problem.steps.size()) + " steps");
     for (const Storage &storage : problem.storages)
       if ((solution.offsets[storage.id] != noOffset) != touched[storage.id])
-        add("V2", named(storage.id) + (touched[storage.id] ? " is used but has no offset" : " is unused but has an offset"));
+        add("V2",
+            named(storage.id) + (touched[storage.id] ? " is used but has no offset" : " is unused but has an offset"));
     for (StepIndex step = 0; step < problem.steps.size(); ++step)
       if ((solution.workspaceOffsets[step] != noOffset) != (problem.steps[step].workspaceBytes > 0))
         add("V2", "the workspace of step " + std::to_string(step) + " '" + problem.steps[step].name +
@@ -336,11 +340,11 @@ private:
   const Solution &solution;
   ValidationReport &report;
   ContentMap arena;
-  size_t now = 0;                         ///< position in the order
-  std::vector<bool> touched;              ///< storage needs a place
-  std::vector<bool> survives;             ///< output or persistent
-  std::vector<bool> written;              ///< content exists by now
-  std::vector<int64_t> lastUse;           ///< position of the last access, -1 for none
+  size_t now = 0;                                                  ///< position in the order
+  std::vector<bool> touched;                                       ///< storage needs a place
+  std::vector<bool> survives;                                      ///< output or persistent
+  std::vector<bool> written;                                       ///< content exists by now
+  std::vector<int64_t> lastUse;                                    ///< position of the last access, -1 for none
   std::set<std::tuple<StepIndex, StorageId, StorageId>> takeovers; ///< legal pairs
 };
 

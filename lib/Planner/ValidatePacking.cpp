@@ -54,7 +54,8 @@ private:
     size_t nextDeath = 0;
     for (auto [time, item] : births) {
       for (; nextDeath < deaths.size() && deaths[nextDeath].first <= time; ++nextDeath)
-        if (auto at = live.find({solution.offsets[deaths[nextDeath].second], deaths[nextDeath].second}); at != live.end())
+        if (auto at = live.find({solution.offsets[deaths[nextDeath].second], deaths[nextDeath].second});
+            at != live.end())
           live.erase(at);
       birth(time, item);
     }

@@ -1,4 +1,5 @@
-// When each storage needs its bytes, which results take over the bytes of an operand, and how many bytes are live at once.
+// When each storage needs its bytes, which results take over the bytes of an operand, and how many bytes are live at
+// once.
 #pragma once
 
 #include "plimsoll/Planner/Problem.h"
@@ -45,15 +46,15 @@ struct LivenessOptions {
 };
 
 struct Liveness {
-  std::vector<Interval> intervals;      ///< per storage; an unused storage has an empty interval
-  std::vector<Allocation> allocations;  ///< persistent ones first in id order, the rest by lower step, then id
-  std::vector<uint32_t> allocationOf;   ///< per storage; noStorage for a storage that is never used
-  std::vector<InPlacePair> inPlace;     ///< by step
-  std::vector<uint64_t> liveBytes;      ///< per step, aligned, while it runs (outputs there, inputs not yet freed)
-  uint64_t persistentBytes = 0;         ///< aligned; part of every entry of liveBytes
-  uint64_t maxLiveBytes = 0;            ///< no placement of this order can use fewer bytes
-  StepIndex witnessStep = 0;            ///< the first step where maxLiveBytes is reached
-  std::vector<LiveEntry> liveAtPeak;    ///< largest first, then by allocation
+  std::vector<Interval> intervals;     ///< per storage; an unused storage has an empty interval
+  std::vector<Allocation> allocations; ///< persistent ones first in id order, the rest by lower step, then id
+  std::vector<uint32_t> allocationOf;  ///< per storage; noStorage for a storage that is never used
+  std::vector<InPlacePair> inPlace;    ///< by step
+  std::vector<uint64_t> liveBytes;     ///< per step, aligned, while it runs (outputs there, inputs not yet freed)
+  uint64_t persistentBytes = 0;        ///< aligned; part of every entry of liveBytes
+  uint64_t maxLiveBytes = 0;           ///< no placement of this order can use fewer bytes
+  StepIndex witnessStep = 0;           ///< the first step where maxLiveBytes is reached
+  std::vector<LiveEntry> liveAtPeak;   ///< largest first, then by allocation
 };
 
 /// Objective: the least live bytes at every step, over all choices of in-place offers (each step's offers are matched

@@ -45,7 +45,8 @@ bool parseStorageClass(std::string_view name, StorageClass &storageClass);
 /// True for the classes whose bytes must survive from one run of the program to the next.
 bool mustPersist(StorageClass storageClass);
 
-/// A run of bytes with one content at a time. Views share the storage of their base; a recomputed value is a new storage.
+/// A run of bytes with one content at a time. Views share the storage of their base; a recomputed value is a new
+/// storage.
 struct Storage {
   StorageId id = noStorage; ///< equals the position in Problem::storages
   std::string name;         ///< unique, not empty

@@ -31,8 +31,8 @@ Result<Problem> parseProblem(std::string_view text);
 /// `id,lower,upper,size` (and `offset` when a solution is given), a header and one line an item.
 std::string writePackingCsv(const PackingProblem &problem, const PackingSolution *solution = nullptr);
 
-/// Reads minimalloc's CSV. The header names the columns in any order (id, lower, upper, size; offset is ignored); without
-/// one the order is id, lower, upper, size. Lifetimes are half-open. Fails with BadInput and the line number.
+/// Reads minimalloc's CSV. The header names the columns in any order (id, lower, upper, size; offset is ignored);
+/// without one the order is id, lower, upper, size. Lifetimes are half-open. Fails with BadInput and the line number.
 Result<PackingProblem> parsePackingCsv(std::string_view text);
 
 } // namespace plimsoll::planner

@@ -43,8 +43,8 @@ struct ValidationReport {
 /// Complexity: O((accesses + storages) log storages) when few contents overlap. Deterministic.
 ValidationReport validate(const Problem &problem, const Solution &solution);
 
-/// Judges a bare placement: K0 the problem is well formed, K1 one offset per item, K2 alignment, K3 inside the arena and the capacity,
-/// K4 items that are live at the same time do not overlap.
+/// Judges a bare placement: K0 the problem is well formed, K1 one offset per item, K2 alignment, K3 inside the arena
+/// and the capacity, K4 items that are live at the same time do not overlap.
 ValidationReport validatePacking(const PackingProblem &problem, const PackingSolution &solution);
 
 } // namespace plimsoll::planner
