@@ -116,7 +116,8 @@ void copyVariables(const SafeTensors &file, Session &session, const Chooser &cho
 /// Variables that no checkpoint holds get their initial values; only values from a file need the whole initialize().
 Status initializeUnsaved(Session &session) {
   const auto &variables = session.artifact().variables;
-  bool any = std::any_of(variables.begin(), variables.end(), [](const auto &variable) { return !variable->checkpoint; });
+  bool any =
+      std::any_of(variables.begin(), variables.end(), [](const auto &variable) { return !variable->checkpoint; });
   return any ? session.initialize() : Status::ok();
 }
 
@@ -139,9 +140,10 @@ Result<CheckpointInfo> loadCheckpoint(const std::string &path, Session &session)
     return file.status();
   auto notes = file->metadata().find(notesKey);
   if (notes == file->metadata().end())
-    return badInput(fmt::format("{} is a safetensors file but no checkpoint (no metadata \"{}\"); use --weights to start "
-                                "from its weights",
-                                path, notesKey));
+    return badInput(
+        fmt::format("{} is a safetensors file but no checkpoint (no metadata \"{}\"); use --weights to start "
+                    "from its weights",
+                    path, notesKey));
   Result<CheckpointInfo> info = parseCheckpointNotes(notes->second, path);
   if (!info)
     return info.status();
@@ -150,11 +152,12 @@ Result<CheckpointInfo> loadCheckpoint(const std::string &path, Session &session)
   std::string hash = provenance(session, &artifact::ProvenanceT::model_hash);
   bool otherModel = info->modelHash != hash;
   if (otherModel)
-    lines.insert(lines.begin(), fmt::format("its model hash is {}, the artifact's is {}", inQuotes(info->modelHash), hash));
+    lines.insert(lines.begin(),
+                 fmt::format("its model hash is {}, the artifact's is {}", inQuotes(info->modelHash), hash));
   if (!lines.empty())
     return Status(otherModel ? ExitCode::VersionMismatch : ExitCode::BadInput,
-                  fmt::format("{} does not belong to this artifact: {}; resume with the artifact it was made with", path,
-                              fmt::join(lines, "; ")));
+                  fmt::format("{} does not belong to this artifact: {}; resume with the artifact it was made with",
+                              path, fmt::join(lines, "; ")));
   if (Status status = initializeUnsaved(session); !status)
     return status;
   copyVariables(*file, session, isSaved);

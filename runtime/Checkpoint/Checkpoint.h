@@ -13,14 +13,14 @@ namespace plimsoll::runtime {
 
 /// What a checkpoint records beside the tensors.
 struct CheckpointInfo {
-  uint64_t step = 0;        ///< optimizer steps completed
-  uint64_t seed = 0;        ///< seed of shuffling and of the artifact's random numbers
-  bool shuffle = true;      ///< whether samples are taken in shuffled order
-  uint64_t epoch = 0;       ///< data cursor: epochs completed
-  uint64_t position = 0;    ///< data cursor: samples consumed of this epoch
-  uint64_t samples = 0;     ///< samples of the data, to recognise other data
-  std::string modelHash;    ///< provenance.model_hash of the artifact (filled by saveCheckpoint)
-  std::string recipeHash;   ///< provenance.recipe_hash (filled by saveCheckpoint)
+  uint64_t step = 0;      ///< optimizer steps completed
+  uint64_t seed = 0;      ///< seed of shuffling and of the artifact's random numbers
+  bool shuffle = true;    ///< whether samples are taken in shuffled order
+  uint64_t epoch = 0;     ///< data cursor: epochs completed
+  uint64_t position = 0;  ///< data cursor: samples consumed of this epoch
+  uint64_t samples = 0;   ///< samples of the data, to recognise other data
+  std::string modelHash;  ///< provenance.model_hash of the artifact (filled by saveCheckpoint)
+  std::string recipeHash; ///< provenance.recipe_hash (filled by saveCheckpoint)
 };
 
 /// Writes the session's state to `path`, atomically: a failure (disk full) leaves a file already there as it was.

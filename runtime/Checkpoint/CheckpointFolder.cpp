@@ -29,8 +29,8 @@ Result<std::string> latestOf(const std::string &folder) {
   while (!name.empty() && name.back() == '\n')
     name.pop_back();
   if (!checkpointStep(name))
-    return badInput(fmt::format("{}/latest holds {}, expected a name like {}; name a checkpoint with --resume PATH", folder,
-                                inQuotes(name), checkpointFileName(100)));
+    return badInput(fmt::format("{}/latest holds {}, expected a name like {}; name a checkpoint with --resume PATH",
+                                folder, inQuotes(name), checkpointFileName(100)));
   return folder + "/" + name;
 }
 

@@ -55,8 +55,8 @@ public:
     auto fault = convertElements(format, begin + index * rowBytes, rowElements, target, out);
     if (!fault)
       return Status::ok();
-    return badInput(fmt::format("{}: sample {}, element {}: {}; correct the data file", what, index, fault->index,
-                                fault->reason));
+    return badInput(
+        fmt::format("{}: sample {}, element {}: {}; correct the data file", what, index, fault->index, fault->reason));
   }
 
 private:
@@ -72,8 +72,7 @@ private:
 
 class ConstantSource final : public Source {
 public:
-  ConstantSource(const PortInfo &port, double number)
-      : dtype(port.dtype), elements(port.elements()), value(number) {}
+  ConstantSource(const PortInfo &port, double number) : dtype(port.dtype), elements(port.elements()), value(number) {}
   SourceUnit unit() const override { return SourceUnit::Constant; }
   uint64_t count() const override { return 0; }
   uint64_t residentBytesPerRead() const override { return 0; }

@@ -52,7 +52,8 @@ Result<DataFeed> DataFeed::open(const std::vector<DataSpec> &specs, const std::v
   feed.options = options;
   for (const PortInfo &port : ports) {
     if (port.elements() == 0)
-      return Status(ExitCode::Unsupported, fmt::format("port {} holds no elements; compile with sizes above 0", portText(port)));
+      return Status(ExitCode::Unsupported,
+                    fmt::format("port {} holds no elements; compile with sizes above 0", portText(port)));
     auto source = openSource(*findSpec(specs, port.name), port);
     if (!source)
       return source.status();
@@ -85,9 +86,10 @@ Status DataFeed::agree(const std::vector<DataSpec> &specs) {
     std::string pair = fmt::format("{} and {}", describe(*findSpec(specs, first->port.name)),
                                    describe(*findSpec(specs, feed.port.name)));
     if (source.unit() != first->source->unit())
-      return badInput(fmt::format("{}: one holds whole batches (key with {{i}}), the other samples; use one form for all "
-                                  "ports",
-                                  pair));
+      return badInput(
+          fmt::format("{}: one holds whole batches (key with {{i}}), the other samples; use one form for all "
+                      "ports",
+                      pair));
     if (source.unit() == SourceUnit::Sample && static_cast<uint64_t>(feed.port.shape[0]) != batchSamples)
       return badInput(fmt::format("{}: ports {} and {} differ in their first dimension, expected one batch size", pair,
                                   portText(first->port), portText(feed.port)));
@@ -100,9 +102,10 @@ Status DataFeed::agree(const std::vector<DataSpec> &specs) {
   if (first && first->source->unit() == SourceUnit::Batch)
     options.shuffle = false;
   if (first && sampleCount < batchSamples)
-    return badInput(fmt::format("{}: {} samples are fewer than one batch of {}; give more data or compile with a smaller "
-                                "batch",
-                                describe(*findSpec(specs, first->port.name)), sampleCount, batchSamples));
+    return badInput(
+        fmt::format("{}: {} samples are fewer than one batch of {}; give more data or compile with a smaller "
+                    "batch",
+                    describe(*findSpec(specs, first->port.name)), sampleCount, batchSamples));
   return Status::ok();
 }
 
@@ -110,9 +113,10 @@ uint64_t DataFeed::batchesPerEpoch() const { return sampleCount ? sampleCount / 
 
 Status DataFeed::seek(const DataCursor &cursor) {
   if (sampleCount > 0 && cursor.position >= sampleCount)
-    return badInput(fmt::format("the data cursor is at sample {} of epoch {}, but the data holds {} samples; resume with "
-                                "the data the checkpoint was made with",
-                                cursor.position, cursor.epoch, sampleCount));
+    return badInput(
+        fmt::format("the data cursor is at sample {} of epoch {}, but the data holds {} samples; resume with "
+                    "the data the checkpoint was made with",
+                    cursor.position, cursor.epoch, sampleCount));
   at = cursor;
   if (order)
     order.emplace(sampleCount, options.seed, at.epoch);

@@ -1,6 +1,6 @@
-// A DataFeed fills the data ports of one entry, batch after batch. Its order is a pure function of (seed, cursor): epoch
-// e visits the samples in the order of EpochPermutation(n, seed, e), and a batch that reaches the end of an epoch goes
-// on in the next one, so every batch is full and the number of steps never depends on the remainder n mod batch.
+// A DataFeed fills the data ports of one entry, batch after batch. Its order is a pure function of (seed, cursor):
+// epoch e visits the samples in the order of EpochPermutation(n, seed, e), and a batch that reaches the end of an epoch
+// goes on in the next one, so every batch is full and the number of steps never depends on the remainder n mod batch.
 #pragma once
 
 #include "runtime/Data/DataSpec.h"

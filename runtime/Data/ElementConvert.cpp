@@ -112,8 +112,8 @@ template <typename Target> bool storeInteger(int64_t value, std::byte *out) {
 }
 
 template <typename Target>
-constexpr bool isFloatTarget = std::is_floating_point_v<Target> || std::is_same_v<Target, HalfBits> ||
-                               std::is_same_v<Target, BfloatBits>;
+constexpr bool isFloatTarget =
+    std::is_floating_point_v<Target> || std::is_same_v<Target, HalfBits> || std::is_same_v<Target, BfloatBits>;
 
 template <typename Value> ConvertFault makeFault(size_t index, Value value, DType target) {
   if constexpr (std::is_floating_point_v<Value>)

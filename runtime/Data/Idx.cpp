@@ -32,11 +32,12 @@ Result<ArrayView> parseIdx(std::span<const std::byte> bytes, const std::string &
     return badInput(fmt::format("{}: is not an IDX file (wrong first bytes); expected the MNIST format", what));
   auto element = idxElement(byteAt(2));
   if (!element)
-    return badInput(fmt::format("{}: unknown IDX element code 0x{:02x}, expected 08 09 0b 0c 0d or 0e", what, byteAt(2)));
+    return badInput(
+        fmt::format("{}: unknown IDX element code 0x{:02x}, expected 08 09 0b 0c 0d or 0e", what, byteAt(2)));
   size_t rank = byteAt(3);
   if (rank == 0 || bytes.size() < 4 + 4 * rank)
-    return badInput(fmt::format("{}: the IDX header claims {} dimensions, the file ends before them; it is truncated",
-                                what, rank));
+    return badInput(
+        fmt::format("{}: the IDX header claims {} dimensions, the file ends before them; it is truncated", what, rank));
   ArrayView view{4 + 4 * rank, *element, true, {}};
   for (size_t d = 0; d < rank; ++d) {
     size_t at = 4 + 4 * d;

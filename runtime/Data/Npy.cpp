@@ -83,8 +83,7 @@ Result<std::pair<size_t, std::string_view>> splitHeader(std::span<const std::byt
     return badInput(fmt::format("{}: the .npy header claims {} bytes, beyond the file or the limit of {}; the file is "
                                 "damaged",
                                 what, length, maxHeaderBytes));
-  return std::pair(prefix + length,
-                   std::string_view(reinterpret_cast<const char *>(bytes.data()) + prefix, length));
+  return std::pair(prefix + length, std::string_view(reinterpret_cast<const char *>(bytes.data()) + prefix, length));
 }
 
 Result<ArrayView> parseNpy(std::span<const std::byte> bytes, const std::string &what) {

@@ -39,8 +39,8 @@ Element elementOfDtype(artifact::DType dtype) {
 class BatchSource final : public Source {
 public:
   BatchSource(const DataSpec &spec, const PortInfo &port, DataFile mapped, double scale, double offset)
-      : file(std::move(mapped)), what(describe(spec)), target(port.dtype), elements(port.elements()),
-        factor(scale), summand(offset) {}
+      : file(std::move(mapped)), what(describe(spec)), target(port.dtype), elements(port.elements()), factor(scale),
+        summand(offset) {}
 
   /// Takes the tensors of `archive` under `key` with {i} = 0, 1, … for as long as they exist.
   Status collect(const SafeTensors &archive, const std::string &key, const PortInfo &port) {
@@ -72,8 +72,8 @@ public:
     auto fault = convertElements(batch.format, file.bytes().data() + batch.byteOffset, elements, target, out);
     if (!fault)
       return Status::ok();
-    return badInput(fmt::format("{}: batch {}, element {}: {}; correct the data file", what, index, fault->index,
-                                fault->reason));
+    return badInput(
+        fmt::format("{}: batch {}, element {}: {}; correct the data file", what, index, fault->index, fault->reason));
   }
 
 private:

@@ -3,9 +3,9 @@
 
 #include "plimsoll/Support/Status.h"
 #include "runtime/Artifact/Artifact_generated.h"
+#include "runtime/Data/DataFile.h"
 #include "runtime/Data/DataSpec.h"
 #include "runtime/Data/ElementConvert.h"
-#include "runtime/Data/DataFile.h"
 
 #include <cstdint>
 #include <memory>

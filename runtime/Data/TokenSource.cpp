@@ -64,7 +64,8 @@ private:
 Result<Element> tokenElement(const DataSpec &spec) {
   bool u16 = spec.options.count("u16") != 0, u32 = spec.options.count("u32") != 0;
   auto endsWith = [&](std::string_view suffix) {
-    return spec.path.size() >= suffix.size() && std::string_view(spec.path).substr(spec.path.size() - suffix.size()) == suffix;
+    return spec.path.size() >= suffix.size() &&
+           std::string_view(spec.path).substr(spec.path.size() - suffix.size()) == suffix;
   };
   if (!u16 && !u32) {
     u16 = endsWith(".u16") || endsWith(".u16.bin");
@@ -84,7 +85,8 @@ Result<TokenLayout> tokenLayout(const DataSpec &spec, const PortInfo &port) {
     return element.status();
   layout.element = *element;
   if (port.shape.empty())
-    return Status(ExitCode::Usage, fmt::format("{}: port {} is a scalar, expected [batch, tokens]", describe(spec), port.name));
+    return Status(ExitCode::Usage,
+                  fmt::format("{}: port {} is a scalar, expected [batch, tokens]", describe(spec), port.name));
   if (isFloat(port.dtype))
     return Status(ExitCode::Usage, fmt::format("{}: tokens cannot feed port {} of type {}, expected an integer port; "
                                                "use npy for floating-point data",

@@ -38,8 +38,8 @@ Result<size_t> keptBytes(const std::string &path, const std::string &text, uint6
     size_t end = text.find('\n', at);
     if (end == std::string::npos)
       return at;
-    Json line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end),
-                            nullptr, false);
+    Json line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
+                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_unsigned())
       return badInput(fmt::format("{} line {} is not a metrics line (an object with \"step\"); repair or move the file",
                                   path, number));

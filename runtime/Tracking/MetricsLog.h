@@ -22,9 +22,9 @@ struct StepMetrics {
   std::optional<double> tokensPerSecond;
   double samplesPerSecond = 0;
   double stepsPerSecond = 0;
-  bool skipped = false;                ///< the step made no update (nothing to learn from, or overflow)
-  uint64_t peakBytes = 0;              ///< process high-water mark (VmHWM)
-  double wallSeconds = 0;              ///< since this process started training
+  bool skipped = false;   ///< the step made no update (nothing to learn from, or overflow)
+  uint64_t peakBytes = 0; ///< process high-water mark (VmHWM)
+  double wallSeconds = 0; ///< since this process started training
 };
 
 /// The JSON text of one line, keys in a fixed order, no line end. A NaN or infinite number is written as null, and the

@@ -57,7 +57,8 @@ std::string durationText(double seconds) {
     return "?";
   auto whole = static_cast<uint64_t>(std::llround(seconds));
   uint64_t hours = whole / 3600, minutes = whole / 60 % 60;
-  return hours ? fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60) : fmt::format("{}:{:02}", minutes, whole % 60);
+  return hours ? fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60)
+               : fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
 std::string progressLine(const StepMetrics &metrics, uint64_t totalSteps, unsigned width) {

@@ -29,13 +29,12 @@ void addCommon(CLI::App *app, CommandLine &line) {
   app->add_option("artifact", line.artifact, "the compiled step (step.plim)")->required();
   app->add_option("--threads", line.session.threads, "worker threads; 0 = as the artifact was compiled for");
   app->add_option("--init", line.session.weightsPath, "the artifact's initial weights, when not beside it");
-  app->add_flag("--reference", line.session.referenceKernels, "run library calls by the naive reference kernels (slow)");
+  app->add_flag("--reference", line.session.referenceKernels,
+                "run library calls by the naive reference kernels (slow)");
   app->add_flag("--json", line.json, "print the result as JSON on stdout");
 }
 
-void addData(CLI::App *app, RawOptions &raw) {
-  app->add_option("--data", raw.data, dataHelp)->expected(1)->take_all();
-}
+void addData(CLI::App *app, RawOptions &raw) { app->add_option("--data", raw.data, dataHelp)->expected(1)->take_all(); }
 
 void addWeights(CLI::App *app, std::string &weights) {
   app->add_option("--weights", weights, "checkpoint or exported weights laid over the initial ones");
@@ -65,15 +64,18 @@ void addTrain(CLI::App &root, CommandLine &line, RawOptions &raw) {
   app->add_flag("--no-shuffle", raw.noShuffle, "take the samples in file order");
   app->add_option("--out", train.out, "run folder for metrics.jsonl and checkpoints");
   app->add_flag("--overwrite", train.overwrite, "replace an earlier run in --out");
-  app->add_option("--metrics", train.metricsPath, "metrics file; default: OUT/metrics.jsonl, or STEP.metrics.jsonl here");
+  app->add_option("--metrics", train.metricsPath,
+                  "metrics file; default: OUT/metrics.jsonl, or STEP.metrics.jsonl here");
   app->add_option("--checkpoint-every", train.checkpointEvery, "steps between checkpoints; 0 = only at the end");
   app->add_option("--keep", train.keep, "checkpoints to keep; 0 = all")->capture_default_str();
-  raw.resumeOption = app->add_option("--resume", train.resume, "continue: latest (of --out), or a checkpoint")->expected(0, 1);
+  raw.resumeOption =
+      app->add_option("--resume", train.resume, "continue: latest (of --out), or a checkpoint")->expected(0, 1);
   app->add_option("--log-every", train.logEvery, "steps between metrics lines")->capture_default_str();
   app->add_option("--eval-data", raw.evalData, "like --data, for evaluation")->expected(1)->take_all();
   app->add_option("--eval-every", train.evalEvery, "steps between evaluations; 0 = only at the end");
   app->add_option("--eval-batches", train.evalBatches, "batches of an evaluation; 0 = all");
-  app->add_option("--on-nan", train.onNan, "a NaN or infinite loss: stop (default), or skip-report; exit code 7 either way")
+  app->add_option("--on-nan", train.onNan,
+                  "a NaN or infinite loss: stop (default), or skip-report; exit code 7 either way")
       ->transform(CLI::CheckedTransformer(policies));
   app->add_option("--export-weights", train.exportWeights, "write parameters and buffers (safetensors) at the end");
   app->add_flag("--verify", line.verify, "first compare two steps with the reference kernels");
@@ -104,7 +106,8 @@ void addGenerate(CLI::App &root, CommandLine &line, RawOptions &raw) {
   addCommon(app, line);
   addData(app, raw);
   addWeights(app, line.weights);
-  app->add_option("--vocab", line.vocabularyPath, "JSON: {\"a\": 0, ...} or [\"a\", ...]; without it tokens are printed");
+  app->add_option("--vocab", line.vocabularyPath,
+                  "JSON: {\"a\": 0, ...} or [\"a\", ...]; without it tokens are printed");
   app->add_option("--prompt", line.promptText, "text to go on from (needs --vocab)");
   app->add_option("--prompt-tokens", raw.promptTokens, "tokens to go on from, separated by commas");
   app->add_option("--tokens", generate.tokens, "tokens to make")->capture_default_str();

@@ -20,8 +20,8 @@ struct CommandLine {
   bool verify = false;
   TrainOptions train;
   uint64_t evalBatches = 0;
-  std::vector<DataSpec> data;  ///< eval
-  std::string weights;         ///< eval, forward, generate: checkpoint or export laid over the initial weights
+  std::vector<DataSpec> data; ///< eval
+  std::string weights;        ///< eval, forward, generate: checkpoint or export laid over the initial weights
   ForwardOptions forward;
   GenerateOptions generate;
   std::string promptText;

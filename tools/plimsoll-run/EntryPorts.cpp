@@ -17,8 +17,8 @@ PortInfo portInfo(const artifact::PortT &port) { return {port.name, port.view->d
 Result<EntryPorts> EntryPorts::bind(Session &session, std::string_view name) {
   const artifact::EntryT *entry = session.entry(name);
   if (!entry)
-    return badInput(fmt::format("the artifact has no entry {}, it has: {}; compile it with that entry", name,
-                                entryList(session)));
+    return badInput(
+        fmt::format("the artifact has no entry {}, it has: {}; compile it with that entry", name, entryList(session)));
   EntryPorts bound;
   bound.entryName = name;
   if (Status status = bound.bindInputs(session, *entry); !status)

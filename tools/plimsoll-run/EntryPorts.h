@@ -31,8 +31,8 @@ private:
   struct Scalar {
     std::string name;
     artifact::DType dtype;
-    std::span<std::byte> writable;        ///< inputs
-    std::span<const std::byte> readable;  ///< outputs
+    std::span<std::byte> writable;       ///< inputs
+    std::span<const std::byte> readable; ///< outputs
   };
   Status bindInputs(Session &session, const artifact::EntryT &entry);
   Status bindOutputs(Session &session, const artifact::EntryT &entry);

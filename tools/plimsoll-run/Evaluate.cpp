@@ -10,8 +10,8 @@ namespace plimsoll::runtime {
 
 Result<Evaluation> evaluate(Session &session, const EntryPorts &entry, DataFeed &feed, uint64_t batches) {
   if (!entry.scalar("loss"))
-    return badInput(fmt::format("entry {} has no one-element output \"loss\"; compile the artifact with a loss",
-                                entry.name()));
+    return badInput(
+        fmt::format("entry {} has no one-element output \"loss\"; compile the artifact with a loss", entry.name()));
   if (Status status = feed.seek({}); !status)
     return status;
   uint64_t count = batches ? std::min(batches, feed.batchesPerEpoch()) : feed.batchesPerEpoch();

@@ -7,10 +7,10 @@
 namespace plimsoll::runtime {
 
 struct Evaluation {
-  double loss = 0;        ///< weighted by the entry's "tokens" output when it has one
+  double loss = 0; ///< weighted by the entry's "tokens" output when it has one
   uint64_t batches = 0;
-  uint64_t samples = 0;   ///< samples seen: batches times the batch size
-  double tokens = 0;      ///< counted tokens; 0 when the entry does not say
+  uint64_t samples = 0; ///< samples seen: batches times the batch size
+  double tokens = 0;    ///< counted tokens; 0 when the entry does not say
 };
 
 /// Runs `batches` batches from the start of the data (0 = every whole batch of one epoch), in file order. The feed is

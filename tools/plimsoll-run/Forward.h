@@ -12,9 +12,9 @@ namespace plimsoll::runtime {
 struct ForwardOptions {
   std::vector<DataSpec> data;
   std::string entry = "forward";
-  std::string port;        ///< write only this output; empty = all
-  std::string output;      ///< .npy (one output) or safetensors
-  uint64_t batches = 1;    ///< outputs of several batches get the suffix ".batch0", ".batch1"…
+  std::string port;     ///< write only this output; empty = all
+  std::string output;   ///< .npy (one output) or safetensors
+  uint64_t batches = 1; ///< outputs of several batches get the suffix ".batch0", ".batch1"…
 };
 
 /// Runs the entry on the first batches of the data, in file order, and writes the outputs to options.output. `written`

@@ -33,7 +33,8 @@ Status noPort(const GenerateOptions &options, const char *what, const std::strin
 
 /// The port to use: the one called `wanted`, else the one called `usual`, else the only one that `fits`.
 template <typename Fits>
-const PortInfo *choosePort(const std::vector<PortInfo> &ports, const std::string &wanted, const char *usual, Fits fits) {
+const PortInfo *choosePort(const std::vector<PortInfo> &ports, const std::string &wanted, const char *usual,
+                           Fits fits) {
   const PortInfo *only = nullptr;
   size_t count = 0;
   for (const PortInfo &port : ports) {
@@ -120,8 +121,8 @@ Status readLogits(const Model &model, uint64_t position, std::vector<double> &lo
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = readScalar(model.logits.dtype, row + i * width);
     if (std::isnan(logits[i]) || logits[i] == HUGE_VAL)
-      return {ExitCode::NumericStop, fmt::format("logit {} of position {} is {}; the weights are not usable", i, position,
-                                                 logits[i])};
+      return {ExitCode::NumericStop,
+              fmt::format("logit {} of position {} is {}; the weights are not usable", i, position, logits[i])};
     any |= std::isfinite(logits[i]);
   }
   return any ? Status::ok() : Status(ExitCode::NumericStop, "all logits are -inf; the weights are not usable");
@@ -132,7 +133,8 @@ Status checkPrompt(const GenerateOptions &options, const Model &model) {
     return {ExitCode::Usage, "the prompt is empty; give --prompt or --prompt-tokens"};
   for (int64_t token : options.prompt)
     if (token < 0 || static_cast<uint64_t>(token) >= model.vocabulary())
-      return {ExitCode::Usage, fmt::format("prompt token {} is outside the vocabulary of {}", token, model.vocabulary())};
+      return {ExitCode::Usage,
+              fmt::format("prompt token {} is outside the vocabulary of {}", token, model.vocabulary())};
   return Status::ok();
 }
 

@@ -12,13 +12,13 @@ namespace plimsoll::runtime {
 
 struct GenerateOptions {
   std::string entry = "forward";
-  std::string idsPort;             ///< empty = "ids", or the only integer input [B, S]
-  std::string logitsPort;          ///< empty = "logits", or the only float output [B, S, V]
-  std::vector<DataSpec> data;      ///< sources of the entry's other inputs
-  std::vector<int64_t> prompt;     ///< at least one token
-  uint64_t tokens = 100;           ///< tokens to make
-  double temperature = 1.0;        ///< 0 = always the most likely token
-  uint64_t topK = 0;               ///< sample among the k most likely; 0 = among all
+  std::string idsPort;         ///< empty = "ids", or the only integer input [B, S]
+  std::string logitsPort;      ///< empty = "logits", or the only float output [B, S, V]
+  std::vector<DataSpec> data;  ///< sources of the entry's other inputs
+  std::vector<int64_t> prompt; ///< at least one token
+  uint64_t tokens = 100;       ///< tokens to make
+  double temperature = 1.0;    ///< 0 = always the most likely token
+  uint64_t topK = 0;           ///< sample among the k most likely; 0 = among all
   uint64_t seed = 0;
 };
 

@@ -13,10 +13,10 @@ struct MemoryAccount {
   uint64_t promisedTraining = 0; ///< Memory.training_bytes
   uint64_t promisedProcess = 0;  ///< training_bytes + process_constant_bytes
   uint64_t arenaBytes = 0;
-  uint64_t touchedBytes = 0;     ///< highest arena byte any executed command or port could touch
+  uint64_t touchedBytes = 0; ///< highest arena byte any executed command or port could touch
   uint64_t runtimeBytes = 0;
   uint64_t stagingBytes = 0;
-  uint64_t measuredProcess = 0;  ///< VmHWM
+  uint64_t measuredProcess = 0; ///< VmHWM
   uint64_t measuredTraining() const { return arenaBytes + runtimeBytes + stagingBytes; }
   bool kept() const { return measuredTraining() <= promisedTraining && measuredProcess <= promisedProcess; }
 };

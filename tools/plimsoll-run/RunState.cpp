@@ -41,9 +41,10 @@ Status prepareRunFolder(const std::string &folder, bool overwrite) {
     if (name != "metrics.jsonl" && name != "latest" && !checkpointStep(name))
       continue;
     if (!overwrite)
-      return {ExitCode::Usage, fmt::format("{} already holds {} of an earlier run; continue it with --resume latest, or "
-                                           "choose another --out, or replace it with --overwrite",
-                                           folder, name)};
+      return {ExitCode::Usage,
+              fmt::format("{} already holds {} of an earlier run; continue it with --resume latest, or "
+                          "choose another --out, or replace it with --overwrite",
+                          folder, name)};
     fs::remove(item.path(), error);
   }
   return Status::ok();

@@ -16,9 +16,10 @@ Result<uint64_t> recipeAccumulation(const artifact::ArtifactT &artifact) {
     return uint64_t(1);
   const auto &value = recipe["accumulation"];
   if (!value.is_number_unsigned() || value.get<uint64_t>() < 1 || value.get<uint64_t>() > (uint64_t(1) << 20))
-    return badInput(fmt::format("the recipe recorded in the artifact has accumulation {}, expected a whole number from 1 "
-                                "to 1048576; compile the artifact again",
-                                value.dump()));
+    return badInput(
+        fmt::format("the recipe recorded in the artifact has accumulation {}, expected a whole number from 1 "
+                    "to 1048576; compile the artifact again",
+                    value.dump()));
   return value.get<uint64_t>();
 }
 
@@ -26,9 +27,10 @@ Result<StepDriver> StepDriver::bind(Session &session) {
   StepDriver driver;
   bool whole = session.entry("train_step") != nullptr;
   if (!whole && !(session.entry("accumulate") && session.entry("apply")))
-    return badInput(fmt::format("the artifact cannot train: it has neither train_step nor accumulate and apply, only {}; "
-                                "compile it with an optimizer",
-                                entryList(session)));
+    return badInput(
+        fmt::format("the artifact cannot train: it has neither train_step nor accumulate and apply, only {}; "
+                    "compile it with an optimizer",
+                    entryList(session)));
   auto batch = EntryPorts::bind(session, whole ? "train_step" : "accumulate");
   if (!batch)
     return batch.status();

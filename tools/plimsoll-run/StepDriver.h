@@ -34,8 +34,8 @@ public:
 private:
   Status accumulate(Session &session, DataFeed &feed, double learningRate, StepResult &result);
 
-  EntryPorts batch;                 ///< train_step or accumulate
-  std::optional<EntryPorts> apply;  ///< set when the artifact accumulates
+  EntryPorts batch;                ///< train_step or accumulate
+  std::optional<EntryPorts> apply; ///< set when the artifact accumulates
   uint64_t microBatchCount = 1;
 };
 

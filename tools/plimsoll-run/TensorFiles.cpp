@@ -37,7 +37,8 @@ const char *npyDescr(artifact::DType dtype) {
 Status writeNpy(const std::string &path, const OwnedTensor &tensor) {
   std::string header = npyHeader(tensor.dtype, tensor.shape);
   if (header.empty())
-    return {ExitCode::Usage, fmt::format("{}: .npy has no type {}; write safetensors", path, artifact::dtypeName(tensor.dtype))};
+    return {ExitCode::Usage,
+            fmt::format("{}: .npy has no type {}; write safetensors", path, artifact::dtypeName(tensor.dtype))};
   Result<AtomicFile> file = AtomicFile::create(path);
   if (!file)
     return file.status();

@@ -94,7 +94,8 @@ Status Trainer::startOrResume() {
   seed = options.seed.value_or(0);
   if (!options.resume.empty())
     return restore();
-  auto opened = openFeed(session, options.data, driver->dataPorts(), seed, options.shuffle, options.evalData.empty() ? 1 : 2);
+  auto opened =
+      openFeed(session, options.data, driver->dataPorts(), seed, options.shuffle, options.evalData.empty() ? 1 : 2);
   if (!opened)
     return opened.status();
   feed.emplace(std::move(*opened));
@@ -114,13 +115,14 @@ Status Trainer::restore() {
     return {ExitCode::Usage, fmt::format("{} was made with --seed {}, not {}; leave --seed out when resuming", *path,
                                          info->seed, *options.seed)};
   if (options.shuffle != info->shuffle)
-    return {ExitCode::Usage, fmt::format("{} was made {} --no-shuffle; resume the same way", *path,
-                                         info->shuffle ? "without" : "with")};
+    return {ExitCode::Usage,
+            fmt::format("{} was made {} --no-shuffle; resume the same way", *path, info->shuffle ? "without" : "with")};
   if (info->step > options.steps)
-    return {ExitCode::Usage, fmt::format("{} is at step {}, beyond --steps {}; raise --steps", *path, info->step,
-                                         options.steps)};
+    return {ExitCode::Usage,
+            fmt::format("{} is at step {}, beyond --steps {}; raise --steps", *path, info->step, options.steps)};
   seed = info->seed;
-  auto opened = openFeed(session, options.data, driver->dataPorts(), seed, options.shuffle, options.evalData.empty() ? 1 : 2);
+  auto opened =
+      openFeed(session, options.data, driver->dataPorts(), seed, options.shuffle, options.evalData.empty() ? 1 : 2);
   if (!opened)
     return opened.status();
   feed.emplace(std::move(*opened));
@@ -271,9 +273,10 @@ Status Trainer::close() {
     if (Status status = exportWeights(options.exportWeights, session); !status)
       return status;
   if (report.nonFiniteSteps)
-    return {ExitCode::NumericStop, fmt::format("the loss was NaN or infinite in {} of {} steps; lower --lr or add gradient "
-                                               "clipping",
-                                               report.nonFiniteSteps, completed)};
+    return {ExitCode::NumericStop,
+            fmt::format("the loss was NaN or infinite in {} of {} steps; lower --lr or add gradient "
+                        "clipping",
+                        report.nonFiniteSteps, completed)};
   return checkMemory(report.memory);
 }
 

@@ -36,7 +36,8 @@ Result<std::vector<double>> losses(Session &session, const TrainOptions &options
 
 } // namespace
 
-Status verifyAgainstReference(const SessionOpener &open, const TrainOptions &options, uint64_t steps, std::string &text) {
+Status verifyAgainstReference(const SessionOpener &open, const TrainOptions &options, uint64_t steps,
+                              std::string &text) {
   std::vector<double> values[2];
   for (int reference = 0; reference < 2; ++reference) {
     Result<std::unique_ptr<Session>> session = open(reference == 1);
@@ -53,9 +54,10 @@ Status verifyAgainstReference(const SessionOpener &open, const TrainOptions &opt
     text += fmt::format("verify step {}: loss {:.7g}, reference {:.7g}, difference {:.2e}\n", step + 1, fast, reference,
                         difference);
     if (!(difference <= lossTolerance * std::max(std::abs(reference), 1.0)))
-      return internalError(fmt::format("step {}: loss {} differs from the reference kernels' {} by more than {}; please "
-                                       "report this with the artifact",
-                                       step + 1, fast, reference, lossTolerance));
+      return internalError(
+          fmt::format("step {}: loss {} differs from the reference kernels' {} by more than {}; please "
+                      "report this with the artifact",
+                      step + 1, fast, reference, lossTolerance));
   }
   return Status::ok();
 }

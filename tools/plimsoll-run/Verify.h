@@ -15,6 +15,7 @@ using SessionOpener = std::function<Result<std::unique_ptr<Session>>(bool refere
 /// Runs `steps` training steps on both and compares the losses: |fast - reference| <= 2e-5 * max(|reference|, 1) (the
 /// bound the recorded oracles use). Nothing is written to disk. `text` receives one line per step. Fails with Internal
 /// naming the first step that differs.
-Status verifyAgainstReference(const SessionOpener &open, const TrainOptions &options, uint64_t steps, std::string &text);
+Status verifyAgainstReference(const SessionOpener &open, const TrainOptions &options, uint64_t steps,
+                              std::string &text);
 
 } // namespace plimsoll::runtime

@@ -29,7 +29,8 @@ Result<Vocabulary> Vocabulary::read(const std::string &path) {
   for (const auto &[key, value] : json.items()) {
     bool wellFormed = json.is_array() ? value.is_string() : value.is_number_integer();
     if (!wellFormed)
-      return badInput(fmt::format("{}: entry {} is not a token, expected JSON {{\"a\": 0, ...}} or [\"a\", ...]", path, key));
+      return badInput(
+          fmt::format("{}: entry {} is not a token, expected JSON {{\"a\": 0, ...}} or [\"a\", ...]", path, key));
     std::string text = json.is_array() ? value.get<std::string>() : key;
     int64_t number = json.is_array() ? index++ : value.get<int64_t>();
     if (Status status = vocabulary.add(std::move(text), number, path); !status)
@@ -46,9 +47,10 @@ Result<std::vector<int64_t>> Vocabulary::encode(std::string_view text) const {
     for (; length > 0 && found == numbers.end(); --length)
       found = numbers.find(text.substr(at, length));
     if (found == numbers.end())
-      return Status(ExitCode::Usage, fmt::format("the prompt has text at byte {} that no token of the vocabulary matches; "
-                                                 "use other characters or --prompt-tokens",
-                                                 at));
+      return Status(ExitCode::Usage,
+                    fmt::format("the prompt has text at byte {} that no token of the vocabulary matches; "
+                                "use other characters or --prompt-tokens",
+                                at));
     tokens.push_back(found->second);
     at += found->first.size();
   }

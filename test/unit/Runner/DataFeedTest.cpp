@@ -1,6 +1,7 @@
 // Batches, epochs, cursors and the agreement between the sources of a run.
-#include "TestSupport.h"
 #include "runtime/Data/DataFeed.h"
+#include "TestSupport.h"
+#include "runtime/Core/SafeTensors.h"
 
 #include <map>
 #include <numeric>
@@ -22,7 +23,8 @@ protected:
     return folder.writeValues(name, values);
   }
 
-  Result<DataFeed> open(const std::vector<std::string> &texts, const std::vector<PortInfo> &ports, DataFeedOptions options) {
+  Result<DataFeed> open(const std::vector<std::string> &texts, const std::vector<PortInfo> &ports,
+                        DataFeedOptions options) {
     auto specs = parseDataSpecs(texts);
     EXPECT_TRUE(specs) << specs.status().message();
     return DataFeed::open(*specs, ports, options);
@@ -38,7 +40,8 @@ protected:
   Status next(DataFeed &feed) {
     ids.assign(6, -1);
     labels.assign(6, -1);
-    std::span<std::byte> targets[] = {std::as_writable_bytes(std::span(ids)), std::as_writable_bytes(std::span(labels))};
+    std::span<std::byte> targets[] = {std::as_writable_bytes(std::span(ids)),
+                                      std::as_writable_bytes(std::span(labels))};
     return feed.next(targets);
   }
 
@@ -99,7 +102,8 @@ TEST_F(DataFeedTest, seekContinuesExactlyThere) {
     parts.insert(parts.end(), rest.begin(), rest.end());
     EXPECT_EQ(parts, all) << "cut at " << cut;
   }
-  EXPECT_FAILS(whole->seek({0, 7}), ExitCode::BadInput, "the data cursor is at sample 7 of epoch 0, but the data holds 7");
+  EXPECT_FAILS(whole->seek({0, 7}), ExitCode::BadInput,
+               "the data cursor is at sample 7 of epoch 0, but the data holds 7");
 }
 
 TEST_F(DataFeedTest, residentLimitDoesNotChangeTheData) {
@@ -116,8 +120,9 @@ TEST_F(DataFeedTest, portsAndSourcesMustMatch) {
   std::vector<PortInfo> ports = {{"ids", DType::I64, {2, 3}}, {"labels", DType::I64, {2, 3}}};
   EXPECT_FAILS(open({"ids=tokens(" + path + ",u16)"}, ports, {}), ExitCode::Usage,
                "no data for port labels (i64 [2, 3]); give each a --data PORT=KIND(PATH,...)");
-  EXPECT_FAILS(open({"idx=tokens(" + path + ",u16)"}, ports, {}), ExitCode::Usage,
-               "--data feeds idx, which the artifact does not have; its data ports are: ids (i64 [2, 3]), labels (i64 [2, 3])");
+  EXPECT_FAILS(
+      open({"idx=tokens(" + path + ",u16)"}, ports, {}), ExitCode::Usage,
+      "--data feeds idx, which the artifact does not have; its data ports are: ids (i64 [2, 3]), labels (i64 [2, 3])");
   EXPECT_FAILS(open({"x=constant(1)"}, {{"x", DType::F32, {0, 2}}}, {}), ExitCode::Unsupported, "holds no elements");
 }
 
@@ -131,6 +136,28 @@ TEST_F(DataFeedTest, differentSampleCountsAreRefused) {
                "differ in their first dimension");
   EXPECT_FAILS(open({"ids=tokens(" + one + ",u16)"}, {{"ids", DType::I64, {11, 3}}}, {}), ExitCode::BadInput,
                "10 samples are fewer than one batch of 11");
+}
+
+TEST_F(DataFeedTest, wholeBatchesRotateInOrder) {
+  std::vector<int64_t> values[2] = {{1, 2}, {3, 4}};
+  std::vector<NamedTensor> tensors;
+  for (int i = 0; i < 2; ++i)
+    tensors.push_back({"b" + std::to_string(i), DType::I64, {2}, std::as_bytes(std::span(values[i]))});
+  ASSERT_OK(writeSafeTensors(folder.path("b"), tensors));
+  std::string source = "=safetensors(" + folder.path("b") + ",key=b{i})";
+  auto feed = open({"y" + source}, {{"y", DType::I64, {2}}}, {3, true, 0});
+  ASSERT_OK(feed);
+  std::vector<int64_t> out(2), seen;
+  std::span<std::byte> targets[] = {std::as_writable_bytes(std::span(out))};
+  for (int step = 0; step < 5; ++step) {
+    ASSERT_OK(feed->next(targets));
+    seen.push_back(out[0]);
+  }
+  EXPECT_EQ(seen, (std::vector<int64_t>{1, 3, 1, 3, 1}));
+  EXPECT_EQ(feed->cursor(), (DataCursor{2, 1}));
+  EXPECT_FAILS(open({"y" + source, "x=tokens(" + tokens("t.bin", 9) + ",u16)"},
+                    {{"y", DType::I64, {2}}, {"x", DType::I64, {2, 1}}}, {}),
+               ExitCode::BadInput, "one holds whole batches (key with {i}), the other samples");
 }
 
 TEST_F(DataFeedTest, aFileThatShrinksIsAnErrorNotACrash) {

@@ -1,6 +1,6 @@
 // The --data grammar and each of its messages.
-#include "TestSupport.h"
 #include "runtime/Data/DataSpec.h"
+#include "TestSupport.h"
 
 using namespace plimsoll;
 using namespace plimsoll::runtime;
@@ -45,7 +45,8 @@ TEST(DataSpec, malformedTextIsExplained) {
 TEST(DataSpec, unknownNamesListTheKnownOnes) {
   EXPECT_FAILS(parseDataSpec("x=csv(a)"), ExitCode::Usage,
                "unknown kind 'csv', expected one of: tokens, npy, idx, safetensors, constant");
-  EXPECT_FAILS(parseDataSpec("x=npy(a,shift=1)"), ExitCode::Usage, "npy has no option 'shift'; its options are: scale, offset");
+  EXPECT_FAILS(parseDataSpec("x=npy(a,shift=1)"), ExitCode::Usage,
+               "npy has no option 'shift'; its options are: scale, offset");
   EXPECT_FAILS(parseDataSpec("x=constant(1,u16)"), ExitCode::Usage, "its options are: none");
 }
 

@@ -1,6 +1,6 @@
 // Conversion between stored and port element types: exact values, rounding, ranges, NaN.
-#include "TestSupport.h"
 #include "runtime/Data/ElementConvert.h"
+#include "TestSupport.h"
 
 #include <bit>
 #include <cmath>
@@ -48,8 +48,8 @@ TEST(ElementConvert, imagesAreScaled) {
 TEST(ElementConvert, bigEndianIsSwapped) {
   std::vector<uint8_t> bytes = {0x01, 0x02, 0xff, 0xfe}; // 258 and -2 as big-endian int16
   std::vector<int32_t> out(2);
-  ASSERT_FALSE(convertElements({Element::I16, true, 1, 0}, reinterpret_cast<const std::byte *>(bytes.data()), 2, DType::I32,
-                               reinterpret_cast<std::byte *>(out.data())));
+  ASSERT_FALSE(convertElements({Element::I16, true, 1, 0}, reinterpret_cast<const std::byte *>(bytes.data()), 2,
+                               DType::I32, reinterpret_cast<std::byte *>(out.data())));
   EXPECT_EQ(out, (std::vector<int32_t>{258, -2}));
 }
 
@@ -70,7 +70,8 @@ TEST(ElementConvert, halfTypesRoundToNearestEven) {
   EXPECT_EQ(convert<uint16_t>({Element::F32, false, 1, 0}, values, DType::F16),
             (std::vector<uint16_t>{0x3c00, 0x3c02, 0x7bff, 0x0000, 0x0002}));
   std::vector<float> brain = {1.0f + 0x1p-8f, 1.0f + 3 * 0x1p-8f};
-  EXPECT_EQ(convert<uint16_t>({Element::F32, false, 1, 0}, brain, DType::BF16), (std::vector<uint16_t>{0x3f80, 0x3f82}));
+  EXPECT_EQ(convert<uint16_t>({Element::F32, false, 1, 0}, brain, DType::BF16),
+            (std::vector<uint16_t>{0x3f80, 0x3f82}));
 }
 
 TEST(ElementConvert, valuesOutOfRangeAreNamed) {

@@ -1,7 +1,7 @@
 // Every kind of source: what it delivers, and the message of every way a file can be wrong.
+#include "runtime/Data/Source.h"
 #include "TestSupport.h"
 #include "runtime/Core/SafeTensors.h"
-#include "runtime/Data/Source.h"
 
 #include <cstring>
 #include <limits>
@@ -25,8 +25,7 @@ protected:
   }
 
   /// Sample `index` of a source over a port of type T.
-  template <typename T>
-  std::vector<T> sample(Source &source, uint64_t index, size_t elements) {
+  template <typename T> std::vector<T> sample(Source &source, uint64_t index, size_t elements) {
     std::vector<T> out(elements);
     Status status = source.read(index, reinterpret_cast<std::byte *>(out.data()));
     EXPECT_TRUE(status) << status.message();
@@ -138,15 +137,19 @@ TEST_F(SourceTest, damagedNpyFilesAreRefused) {
   expectRefused("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2", "no readable shape");
   expectRefused("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }",
                 "shape [3, 2] of f32 needs 24 data bytes, the file holds 16");
-  expectRefused("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8), }", "needs more than 2^63 data bytes");
-  expectRefused("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", "has 1 elements per sample, port x of shape [1, 2] needs 2");
+  expectRefused("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8), }",
+                "needs more than 2^63 data bytes");
+  expectRefused("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }",
+                "has 1 elements per sample, port x of shape [1, 2] needs 2");
   expectRefused("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "needs 4 data bytes");
   EXPECT_FAILS(open("x=npy(" + folder.write("b.npy", "not an array") + ")", DType::F32, {1, 2}), ExitCode::BadInput,
                "is not a .npy file");
-  EXPECT_FAILS(open("x=npy(" + folder.write("c.npy", std::string("\x93NUMPY\x03\0\x05\0abcde", 15)) + ")", DType::F32, {1, 2}),
-               ExitCode::BadInput, ".npy version 3, expected 1 or 2");
-  EXPECT_FAILS(open("x=npy(" + folder.write("d.npy", std::string("\x93NUMPY\x01\0\xff\xff{}", 12)) + ")", DType::F32, {1, 2}),
-               ExitCode::BadInput, "the .npy header claims 65535 bytes");
+  EXPECT_FAILS(
+      open("x=npy(" + folder.write("c.npy", std::string("\x93NUMPY\x03\0\x05\0abcde", 15)) + ")", DType::F32, {1, 2}),
+      ExitCode::BadInput, ".npy version 3, expected 1 or 2");
+  EXPECT_FAILS(
+      open("x=npy(" + folder.write("d.npy", std::string("\x93NUMPY\x01\0\xff\xff{}", 12)) + ")", DType::F32, {1, 2}),
+      ExitCode::BadInput, "the .npy header claims 65535 bytes");
 }
 
 TEST_F(SourceTest, nanInDataNamesSampleAndElement) {
@@ -162,7 +165,8 @@ TEST_F(SourceTest, nanInDataNamesSampleAndElement) {
 TEST_F(SourceTest, floatDataDoesNotFeedIntegerPorts) {
   std::vector<float> values = {0, 1};
   std::string path = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", raw(values));
-  EXPECT_FAILS(open("y=npy(" + path + ")", DType::I64, {1}), ExitCode::Usage, "f32 data cannot feed a port of type i64");
+  EXPECT_FAILS(open("y=npy(" + path + ")", DType::I64, {1}), ExitCode::Usage,
+               "f32 data cannot feed a port of type i64");
   EXPECT_FAILS(open("y=npy(" + path + ",scale=x)", DType::F32, {1}), ExitCode::Usage, "scale=x is not a finite number");
   EXPECT_FAILS(open("y=npy(" + path + ")", DType::F32, {}), ExitCode::Usage, "port y is a scalar");
 }
@@ -217,7 +221,8 @@ TEST_F(SourceTest, missingFoldersAndSpecialFilesAreRefused) {
                  "empty is empty, expected data");
   }
   ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
-  EXPECT_FAILS(open("x=npy(" + folder.path("pipe") + ")", DType::I64, {1}), ExitCode::BadInput, "is not a regular file");
+  EXPECT_FAILS(open("x=npy(" + folder.path("pipe") + ")", DType::I64, {1}), ExitCode::BadInput,
+               "is not a regular file");
 }
 
 class SafeTensorsSourceTest : public SourceTest {
@@ -254,14 +259,16 @@ TEST_F(SafeTensorsSourceTest, wrongKeysShapesAndFilesAreRefused) {
   std::string path = archive();
   EXPECT_FAILS(open("x=safetensors(" + path + ")", DType::F32, {2, 2}), ExitCode::Usage, "key=NAME is missing");
   EXPECT_FAILS(open("x=safetensors(" + path + ",key=z)", DType::F32, {2, 2}), ExitCode::BadInput, "has no tensor 'z'");
-  EXPECT_FAILS(open("x=safetensors(" + path + ",key=z{i})", DType::F32, {2, 2}), ExitCode::BadInput, "has no tensor 'z0'");
+  EXPECT_FAILS(open("x=safetensors(" + path + ",key=z{i})", DType::F32, {2, 2}), ExitCode::BadInput,
+               "has no tensor 'z0'");
   EXPECT_FAILS(open("x=safetensors(" + path + ",key=batch{i}.x)", DType::F32, {4, 2}), ExitCode::BadInput,
                "tensor 'batch0.x' has shape [2, 2], port x needs [4, 2]");
   EXPECT_FAILS(open("x=safetensors(" + path + ",key=batch{i}.x)", DType::I64, {2, 2}), ExitCode::Usage,
                "f32 data cannot feed a port of type i64");
   std::string whole = folder.read("b.safetensors");
-  EXPECT_FAILS(open("x=safetensors(" + folder.write("cut", whole.substr(0, whole.size() - 1)) + ",key=y)", DType::I64, {1}),
-               ExitCode::BadInput, "cut");
+  EXPECT_FAILS(
+      open("x=safetensors(" + folder.write("cut", whole.substr(0, whole.size() - 1)) + ",key=y)", DType::I64, {1}),
+      ExitCode::BadInput, "cut");
 }
 
 TEST_F(SourceTest, constantFillsThePort) {
