@@ -2,6 +2,7 @@
 //   train_step  = forward + backward + update                                 (accumulation 1)
 //   accumulate  = forward + backward of loss*weight, added to accumulators    (accumulation > 1)
 //   apply       = accumulators / total weight -> clip -> update -> zero
+//   gradients   = loss and gradients as outputs                               (on request)
 //   eval_step   = loss in evaluation mode, forward = every other output in evaluation mode
 // Weighted accumulation equals the unsplit batch: each micro-batch contributes the gradient of its *sum* (mean times the count
 // its mean divides by), and apply divides once by the total count. A window whose total count is 0 changes nothing.
@@ -226,6 +227,23 @@ static LogicalResult buildTrainStep(func::FuncOp function, LossAndWeight target,
   return success();
 }
 
+// The gradients themselves as outputs "grad.<parameter>": for checking and for looking inside. Writes no state.
+static LogicalResult buildGradients(func::FuncOp function, LossAndWeight target) {
+  ImplicitLocOpBuilder builder(function.getLoc(), returnOf(function));
+  FailureOr<SmallVector<ParameterGradient>> parameters = gradients(function, target.loss, Value(), builder);
+  if (failed(parameters))
+    return failure();
+  for (WriteOp write : llvm::make_early_inc_range(function.getBody().front().getOps<WriteOp>()))
+    write.erase();
+  Outputs outputs;
+  outputs.add("loss", target.loss);
+  outputs.add("tokens", target.weight);
+  for (ParameterGradient &parameter : *parameters)
+    outputs.add(("grad." + parameter.variable.getSymName()).str(), parameter.gradient);
+  setOutputs(function, outputs);
+  return success();
+}
+
 static constexpr StringLiteral lossSum = "accumulate.loss", weightSum = "accumulate.weight";
 
 static void addTo(ModuleOp module, ImplicitLocOpBuilder &builder, StringRef accumulator, Value value, StringRef owner = "") {
@@ -329,6 +347,11 @@ LogicalResult plimsoll::buildTrainingStep(ModuleOp module, const OptimizerRecipe
   if (!loss || !weight)
     return forward.emitError("expected results with graph.role \"loss\" and \"weight\"");
   unifyReads(forward);
+  if (recipe.gradientsEntry) {
+    func::FuncOp step = cloneAs(forward, "gradients");
+    if (failed(buildGradients(step, lossAndWeight(step, *loss, *weight))))
+      return failure();
+  }
   if (recipe.accumulation <= 1) {
     func::FuncOp step = cloneAs(forward, "train_step");
     if (failed(buildTrainStep(step, lossAndWeight(step, *loss, *weight), recipe)))

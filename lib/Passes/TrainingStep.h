@@ -20,6 +20,7 @@ struct OptimizerRecipe {
   std::vector<std::string> noDecay; ///< glob patterns of parameters without weight decay
   double clipNorm = 0;              ///< global-norm clipping; 0 = none, infinity = measure only
   int64_t accumulation = 1;         ///< micro-batches per update
+  bool gradientsEntry = false;      ///< also build `gradients`: loss and every parameter gradient, no state written
 };
 
 /// Replaces @forward (one result with graph.role "loss", one with "weight") by the entries of a training binary:

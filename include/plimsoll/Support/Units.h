@@ -3,10 +3,13 @@
 
 #include "plimsoll/Support/Status.h"
 
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace plimsoll {
 
@@ -33,6 +36,25 @@ inline std::string humanBytes(uint64_t bytes) {
   char text[32];
   snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : value < 10 ? "%.2f %s" : value < 100 ? "%.1f %s" : "%.0f %s", value, names[unit]);
   return text;
+}
+
+/// Parses "1.5GB", "512MiB", "65536": a non-negative number and an optional unit (decimal kB, MB, GB, TB or binary KiB, MiB,
+/// GiB, TiB). Nothing else is accepted; nullopt on anything else or above 2^63.
+inline std::optional<uint64_t> parseBytes(std::string_view text) {
+  static constexpr std::pair<std::string_view, double> units[] = {
+      {"TiB", 1024.0 * 1024 * 1024 * 1024}, {"GiB", 1024.0 * 1024 * 1024}, {"MiB", 1024.0 * 1024}, {"KiB", 1024.0}, {"TB", 1e12}, {"GB", 1e9},
+      {"MB", 1e6}, {"kB", 1e3}, {"B", 1.0}};
+  double factor = 1;
+  for (auto [name, bytes] : units)
+    if (text.ends_with(name)) {
+      factor = bytes;
+      text.remove_suffix(name.size());
+      break;
+    }
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  bool whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
+  return whole && number >= 0 && number * factor < 9.2e18 ? std::optional<uint64_t>(static_cast<uint64_t>(number * factor)) : std::nullopt;
 }
 
 } // namespace plimsoll
