@@ -2,6 +2,7 @@
 #include "runtime/CPU/KernelModule.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,11 +24,35 @@ static bool writeImage(int file, std::span<const uint8_t> image) {
   return true;
 }
 
+#if defined(__x86_64__)
+static constexpr uint16_t NativeMachine = EM_X86_64;
+#elif defined(__aarch64__)
+static constexpr uint16_t NativeMachine = EM_AARCH64;
+#endif
+
+static Status badModule(std::span<const uint8_t> image, const char *found) {
+  return badInput("found a kernel module of " + std::to_string(image.size()) + " bytes that " + found +
+                  ", expected an ELF shared object for this machine; compile the model again");
+}
+
+/// The loader maps what the program headers say and dies where the image ends early, so they are checked first.
 static Status checkImage(std::span<const uint8_t> image) {
-  static constexpr uint8_t magic[4] = {0x7f, 'E', 'L', 'F'};
-  if (image.size() < 64 || std::memcmp(image.data(), magic, sizeof magic) != 0)
-    return badInput("found a kernel module of " + std::to_string(image.size()) +
-                    " bytes that is no ELF image, expected an ELF shared object; compile the model again");
+  Elf64_Ehdr header;
+  if (image.size() < sizeof header || std::memcmp(image.data(), ELFMAG, SELFMAG) != 0)
+    return badModule(image, "is no ELF image");
+  std::memcpy(&header, image.data(), sizeof header);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != NativeMachine || header.e_type != ET_DYN)
+    return badModule(image, "is for another machine or no shared object");
+  const uint64_t tableBytes = uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
+  const bool tableInside = header.e_phoff <= image.size() && tableBytes <= image.size() - header.e_phoff;
+  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || !tableInside)
+    return badModule(image, "has no readable program headers");
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, image.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_offset > image.size() || segment.p_filesz > image.size() - segment.p_offset)
+      return badModule(image, "ends before its segments do");
+  }
   return Status::ok();
 }
 
