@@ -97,7 +97,7 @@ Result<MetricsLog> MetricsLog::resume(const std::string &path, uint64_t step) {
   if (descriptor < 0)
     return writeFailure(path, errno);
   MetricsLog log(path, descriptor);
-  if (ftruncate(descriptor, static_cast<off_t>(*kept)) != 0)
+  if (*kept < content.str().size() && ftruncate(descriptor, static_cast<off_t>(*kept)) != 0)
     return writeFailure(path, errno);
   return log;
 }

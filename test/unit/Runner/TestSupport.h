@@ -13,6 +13,13 @@
 #include <unistd.h>
 #include <vector>
 
+namespace plimsoll {
+
+inline const Status &statusOf(const Status &status) { return status; }
+template <typename T> const Status &statusOf(const Result<T> &result) { return result.status(); }
+
+} // namespace plimsoll
+
 namespace plimsoll::runtime {
 
 /// A fresh folder, removed with everything in it.
@@ -46,9 +53,6 @@ public:
 private:
   std::string root;
 };
-
-inline const Status &statusOf(const Status &status) { return status; }
-template <typename T> const Status &statusOf(const Result<T> &result) { return result.status(); }
 
 /// Expects a failed Status or Result with `exitCode` whose message contains `text`.
 #define EXPECT_FAILS(expression, exitCode, text)                                                                       \
