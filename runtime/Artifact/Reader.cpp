@@ -33,8 +33,14 @@ static Status checkStructure(std::span<const std::byte> bytes) {
     return {ExitCode::VersionMismatch, "A2: format version " + std::to_string(root->format_version()) +
                                            ", this program reads version " + std::to_string(artifact::kFormatVersion) +
                                            "; compile the model again"};
-  if (!artifact::unpackedWithin(*root, bytes.size()))
+  switch (artifact::checkPayload(*root, bytes.size())) {
+  case artifact::Payload::Sound:
+    return Status::ok();
+  case artifact::Payload::TooLarge:
     return badInput("A1: parts of the file are shared, so that it would grow when unpacked; compile it again");
+  case artifact::Payload::Misaligned:
+    return badInput("A1: numbers in the file do not lie on their alignment; copy or compile it again");
+  }
   return Status::ok();
 }
 

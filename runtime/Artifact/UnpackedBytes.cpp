@@ -10,9 +10,11 @@ class PayloadCounter {
 public:
   explicit PayloadCounter(uint64_t limit) : remaining(limit) {}
   bool within() const { return !exceeded; }
+  Payload result() const { return exceeded ? Payload::TooLarge : misaligned ? Payload::Misaligned : Payload::Sound; }
 
   void add(const flatbuffers::String *text) { take(text ? text->size() : 0); }
   template <typename T> void add(const flatbuffers::Vector<T> *values) {
+    misaligned |= values && reinterpret_cast<uintptr_t>(values->Data()) % sizeof(T) != 0;
     take(values ? values->size() * sizeof(T) : 0);
   }
   void addTexts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *texts) {
@@ -32,6 +34,7 @@ private:
   }
   uint64_t remaining;
   bool exceeded = false;
+  bool misaligned = false;
 };
 
 } // namespace
@@ -124,7 +127,7 @@ static void count(PayloadCounter &sum, const Provenance &provenance) {
     sum.add(text);
 }
 
-bool unpackedWithin(const Artifact &root, uint64_t limit) {
+Payload checkPayload(const Artifact &root, uint64_t limit) {
   PayloadCounter sum(limit);
   if (root.target())
     count(sum, *root.target());
@@ -142,7 +145,7 @@ bool unpackedWithin(const Artifact &root, uint64_t limit) {
     sum.add(kernel.name());
   });
   sum.each(root.plans(), [&](const SealedPlan &plan) { count(sum, plan); });
-  return sum.within();
+  return sum.result();
 }
 
 } // namespace plimsoll::artifact

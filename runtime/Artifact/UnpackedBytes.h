@@ -1,4 +1,5 @@
-// How large an artifact becomes when unpacked: a bound FlatBuffers' own verifier does not give.
+// Two properties of a file's vectors that FlatBuffers' own verifier does not check: how large the artifact becomes when
+// unpacked, and that numbers wider than four bytes lie on their alignment.
 #pragma once
 
 #include "runtime/Artifact/Artifact_generated.h"
@@ -7,8 +8,11 @@
 
 namespace plimsoll::artifact {
 
-/// True when all texts and vectors, counted once for every table that names them, take at most `limit` bytes together.
-/// Stops as soon as the limit is passed. `root` must have been verified.
-bool unpackedWithin(const Artifact &root, uint64_t limit);
+enum class Payload { Sound, TooLarge, Misaligned };
+
+/// TooLarge when all texts and vectors, counted once for every table that names them, take more than `limit` bytes
+/// together (found without visiting much more than that); Misaligned when a vector of numbers does not lie on a multiple
+/// of their size. `root` must have been verified.
+Payload checkPayload(const Artifact &root, uint64_t limit);
 
 } // namespace plimsoll::artifact

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 
 using namespace plimsoll;
@@ -133,4 +134,25 @@ TEST(ArtifactFile, refusesSharedTables) {
   FinishArtifactBuffer(builder, root.Finish());
   auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   EXPECT_THAT(parseArtifact(bytes, "bomb.plim").status().message(), HasSubstr("A1: damaged or truncated"));
+}
+
+// FlatBuffers 2.0.8 checks where a vector's length lies, not its elements: found by ArtifactFuzz under UBSan. The shape
+// of a variable is moved by four bytes, onto zeros that read as an empty vector of 64-bit numbers.
+TEST(ArtifactFile, refusesMisalignedNumbers) {
+  flatbuffers::FlatBufferBuilder builder;
+  auto filler = builder.CreateVector(std::vector<int64_t>(4, 0));
+  VariableBuilder variable(builder);
+  variable.add_shape(filler);
+  auto list = builder.CreateVector(std::vector<flatbuffers::Offset<Variable>>{variable.Finish()});
+  ArtifactBuilder root(builder);
+  root.add_format_version(1);
+  root.add_variables(list);
+  FinishArtifactBuffer(builder, root.Finish());
+  std::vector<std::byte> bytes(builder.GetSize());
+  memcpy(bytes.data(), builder.GetBufferPointer(), bytes.size());
+  const auto *made = reinterpret_cast<const flatbuffers::Table *>(GetArtifact(bytes.data())->variables()->Get(0));
+  auto *reference = const_cast<uint8_t *>(made->GetAddressOf(Variable::VT_SHAPE));
+  flatbuffers::WriteScalar(reference, flatbuffers::ReadScalar<uint32_t>(reference) + 4);
+  EXPECT_THAT(parseArtifact(bytes, "odd.plim").status().message(),
+              HasSubstr("A1: numbers in the file do not lie on their alignment"));
 }
