@@ -22,7 +22,7 @@ struct PackingItem {
 struct PackingProblem {
   std::vector<PackingItem> items;
   uint64_t alignment = 1;                ///< power of two; sizes are rounded up to it before everything else
-  std::optional<uint64_t> capacityBytes; ///< a placement above it is refused
+  std::optional<uint64_t> capacityBytes; ///< a placement above it is refused; the first one within it is good enough
 
   /// Ok, or BadInput listing every inverted or empty lifetime, duplicate or empty id, bad alignment and size overflow.
   Status check() const;
@@ -42,9 +42,9 @@ Result<PackStrategy> parsePackStrategy(std::string_view name);
 
 struct PackOptions {
   PackStrategy strategy = PackStrategy::Solve;
-  /// Work limit of the depth-first search in units of (items looked at), shared by all sections; about 2e8 per second.
+  /// Work limit of the depth-first search in boxes and instants looked at, shared by all sections; about 4e8 a second.
   /// 0 leaves the search out. Counting work, not seconds, keeps results equal on every machine.
-  uint64_t searchEffort = 1'000'000'000;
+  uint64_t searchEffort = 2'000'000'000;
 };
 
 struct PackingSolution {
@@ -56,7 +56,7 @@ struct PackingSolution {
   std::string strategy;          ///< what produced the offsets, such as "size/first-fit" or "search"
 };
 
-/// Objective: the lowest arena, within the effort.
+/// Objective: the lowest arena, within the effort; with a capacity, an arena within it.
 /// Input rules: problem.check() is ok.
 /// Fails if check() fails (BadInput), or the best placement is above the capacity (DoesNotFit, with the bound).
 /// Complexity: O(n log n + overlaps) per greedy order; the search is bounded by its effort. Deterministic: neither the

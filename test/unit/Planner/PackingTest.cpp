@@ -184,16 +184,11 @@ TEST(PackingSearch, EqualsBruteForce) {
 
 // Case 18: the sum of live bytes is not a placement. Live sums (time: items): 2: d+e = 5, 3: e+a+b = 5, 4: a+b+g = 3,
 // 5: b+c+g = 5, 6: c+g = 4, 7: c+f = 5. Suppose 5 bytes were enough. At 2, d and e fill them, so e is at one end; say
-// [0, 3) (else turn it over), and a and b are at 3 and 4. At 7, c and f fill them: c at [2, 5) would hit b at 5, so c is
-// at [0, 3) and at 5 g takes what b leaves of 3 and 4. But that is where a is, and a and g meet at 4. So 6 bytes.
+// [0, 3) (else turn it over), and a and b are at 3 and 4. At 7, c and f fill them: c at [2, 5) would hit b at 5, so c
+// is at [0, 3) and at 5 g takes what b leaves of 3 and 4. But that is where a is, and a and g meet at 4. So 6 bytes.
 TEST(PackingSearch, MaxLiveCanBeOutOfReach) {
-  PackingProblem problem = problemOf({{"a", 1, 3, 5},
-                                      {"b", 1, 3, 6},
-                                      {"c", 3, 5, 8},
-                                      {"d", 2, 0, 3},
-                                      {"e", 3, 2, 4},
-                                      {"f", 2, 7, 8},
-                                      {"g", 1, 4, 7}});
+  PackingProblem problem = problemOf(
+      {{"a", 1, 3, 5}, {"b", 1, 3, 6}, {"c", 3, 5, 8}, {"d", 2, 0, 3}, {"e", 3, 2, 4}, {"f", 2, 7, 8}, {"g", 1, 4, 7}});
   ASSERT_EQ(bruteForceOptimum(problem), 6u);
   PackingSolution solution = packed(problem);
   EXPECT_EQ(solution.maxLiveBytes, 5u);
@@ -308,6 +303,16 @@ TEST_F(PublicInstances, WorkedExampleOfMinimalloc) {
   PackingSolution solution = packed(load("minimalloc/input.12.csv"));
   EXPECT_EQ(solution.maxLiveBytes, 12u);
   EXPECT_EQ(solution.arenaBytes, 12u);
+}
+
+// Case 17. I.1048576 is feasible too (its name says so), but the search ends 0.1 % above; it must not get worse.
+TEST_F(PublicInstances, MinimallocFitsItsCapacity) {
+  for (char letter : std::string("ABCDEFGHJK")) {
+    PackingProblem problem = load(std::string("minimalloc/") + letter + ".1048576.csv");
+    problem.capacityBytes = 1'048'576;
+    EXPECT_LE(packed(problem).arenaBytes, 1'048'576u) << letter;
+  }
+  EXPECT_LE(packed(load("minimalloc/I.1048576.csv")).arenaBytes, 1'049'600u);
 }
 
 TEST_F(PublicInstances, TrainingGraphsAreWithinOnePercent) {
