@@ -1,10 +1,15 @@
 // Evaluation mode: what PyTorch's module.eval() changes. Dropout disappears, batch_norm normalises with running statistics,
 // and nothing is written. Ops that only served a write die with it.
-#include "dialects/Graph/Graph.h"
+#include "lib/Passes/Passes.h"
 #include "lib/Passes/TrainingStep.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
+
+namespace plimsoll {
+#define GEN_PASS_DEF_PLIMSOLLEVALMODE
+#include "lib/Passes/Passes.h.inc"
+} // namespace plimsoll
 
 using namespace mlir;
 using namespace plimsoll::graph;
@@ -49,3 +54,12 @@ LogicalResult plimsoll::toEvalMode(func::FuncOp function) {
   (void)runRegionDCE(rewriter, function->getRegions());
   return success();
 }
+
+namespace {
+struct EvalMode : public plimsoll::impl::PlimsollEvalModeBase<EvalMode> {
+  void runOnOperation() override {
+    if (failed(plimsoll::toEvalMode(getOperation())))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -17,6 +17,33 @@ def PlimsollAutodiff : Pass<"plimsoll-autodiff", "::mlir::ModuleOp"> {
   }];
 }
 
+def PlimsollTrainingStep : Pass<"plimsoll-training-step", "::mlir::ModuleOp"> {
+  let summary = "turn @forward into the entries of a training binary";
+  let description = [{
+    Changes: replaces @forward by train_step (or accumulate and apply), eval_step and forward, and adds optimizer variables.
+    Requires: one result with graph.role "loss" and one with "weight". Guarantees: every state write happens once per entry and
+    comes after every read. Assumes: writes of the forward function (running statistics) happen once per micro-batch.
+    Example: test/lit/Passes/training-step.mlir.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "sgd, adam or adamw">,
+    Option<"momentum", "momentum", "double", "0.0", "sgd momentum">,
+    Option<"nesterov", "nesterov", "bool", "false", "sgd with Nesterov momentum">,
+    Option<"weightDecay", "weight-decay", "double", "0.0", "weight decay">,
+    Option<"clipNorm", "clip-norm", "double", "0.0", "global-norm clipping, 0 = none">,
+    Option<"accumulation", "accumulation", "int64_t", "1", "micro-batches per update">,
+    ListOption<"noDecay", "no-decay", "std::string", "patterns of parameters without weight decay">,
+  ];
+}
+
+def PlimsollEvalMode : Pass<"plimsoll-eval-mode", "::mlir::func::FuncOp"> {
+  let summary = "evaluation mode: no dropout, running statistics, no state written";
+  let description = [{
+    Changes: dropout becomes its operand, batch_norm normalises with its running statistics, writes and what only they needed go.
+    Requires: batch_norm ops name their statistics. Guarantees: no random op, no write. Assumes: nothing.
+  }];
+}
+
 def PlimsollMaterialize : Pass<"plimsoll-materialize", "::mlir::func::FuncOp"> {
   let summary = "insert copies where a consumer cannot take a strided view";
   let description = [{

@@ -9,11 +9,17 @@
 #include "lib/Passes/TrainingStep.h"
 #include "lib/Passes/Autodiff.h"
 #include "lib/Passes/Optimizer.h"
+#include "lib/Passes/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/GlobPattern.h"
+
+namespace plimsoll {
+#define GEN_PASS_DEF_PLIMSOLLTRAININGSTEP
+#include "lib/Passes/Passes.h.inc"
+} // namespace plimsoll
 
 using namespace mlir;
 using namespace plimsoll;
@@ -365,3 +371,21 @@ LogicalResult plimsoll::buildTrainingStep(ModuleOp module, const OptimizerRecipe
   }
   return buildEvaluation(forward, *loss, *weight);
 }
+
+namespace {
+struct TrainingStep : public plimsoll::impl::PlimsollTrainingStepBase<TrainingStep> {
+  using PlimsollTrainingStepBase::PlimsollTrainingStepBase;
+  void runOnOperation() override {
+    OptimizerRecipe recipe;
+    recipe.kind = optimizer;
+    recipe.momentum = momentum;
+    recipe.nesterov = nesterov;
+    recipe.weightDecay = weightDecay;
+    recipe.clipNorm = clipNorm;
+    recipe.accumulation = accumulation;
+    recipe.noDecay.assign(noDecay.begin(), noDecay.end());
+    if (failed(buildTrainingStep(getOperation(), recipe)))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -33,13 +33,13 @@ namespace {
 /// Kernels by lib/Codegen/CPU, scratch sizes by asking the CPU backend itself.
 class CpuCompileTarget : public CompileTarget {
 public:
-  CpuCompileTarget(MLIRContext &context, const CpuTarget &target, unsigned workers) : module(&context, target), threads(workers) {}
+  CpuCompileTarget(MLIRContext &context, const codegen::CpuTarget &target, unsigned workers) : module(&context, target), threads(workers) {}
   FailureOr<KernelInfo> addKernel(graph::GroupOp group, ArrayRef<OperandLayout> inputs, ArrayRef<OperandLayout> outputs) override {
     return module.add(group, inputs, outputs);
   }
   Result<uint64_t> workspaceBytes(const runtime::CallSpec &call) override { return runtime::cpuWorkspaceBytes(call, threads); }
 
-  CpuKernelModule module;
+  codegen::CpuKernelModule module;
   unsigned threads;
 };
 
@@ -126,7 +126,7 @@ private:
 
   Status emit() {
     unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-    CpuTarget cpu;
+    codegen::CpuTarget cpu;
     cpu.cpu = options.cpu;
     CpuCompileTarget target(context, cpu, threads);
     LowerOptions lowering;
@@ -144,9 +144,9 @@ private:
     input.budgetBytes = options.recipe.budgetBytes.value_or(0);
     input.bindings.assign(options.recipe.bindings.begin(), options.recipe.bindings.end());
     input.target.kind = "cpu";
-    input.target.cpu = target.module.cpuName();
-    input.target.features = target.module.features();
-    input.target.triple = target.module.triple();
+    input.target.cpu = target.module.resolved().name;
+    input.target.features = target.module.resolved().features;
+    input.target.triple = "x86_64-linux-gnu";
     input.target.threads = threads;
     input.target.libraries = "oneDNN 2.6";
     if (Status status = fillProvenance(input.provenance); !status)
