@@ -203,7 +203,7 @@ public:
   }
 
 private:
-  static constexpr int64_t RowBlock = 96, DepthBlock = 256, ColumnBlock = 256 / sizeof(T);
+  static constexpr int64_t RowBlock = 192, DepthBlock = 256, ColumnBlock = 256 / sizeof(T);
   static constexpr int64_t LaneGroup = 64 / sizeof(T);
   static constexpr int64_t ScratchElements = (DepthBlock + RowBlock) * ColumnBlock + RowBlock * DepthBlock;
 
@@ -217,11 +217,14 @@ private:
     }
   }
 
-  /// b transposed in memory: columns outside, so that reads run along the contiguous dimension.
+  /// The same for b transposed in memory, eight columns at a time: rows of b a power of two apart share a cache set,
+  /// and no more than eight of them fit at once.
   void packRightTransposed(const T *b, int64_t depth, int64_t columns, int64_t lanes, T *packed) const {
-    for (int64_t n = 0; n < lanes; ++n)
+    constexpr int64_t group = 8;
+    for (int64_t first = 0; first < lanes; first += group)
       for (int64_t k = 0; k < depth; ++k)
-        packed[k * lanes + n] = n < columns ? b[k * product.bRow + n * product.bColumn] : T{};
+        for (int64_t n = first; n < first + group; ++n)
+          packed[k * lanes + n] = n < columns ? b[k * product.bRow + n * product.bColumn] : T{};
   }
 
   void packLeft(const T *a, int64_t rows, int64_t depth, T *packed) const {

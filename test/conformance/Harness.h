@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <ostream>
 
 namespace plimsoll::runtime::conformance {
 
@@ -27,6 +28,9 @@ struct Case {
   bool sameBits = true;        ///< the same bits at any thread count (false where oneDNN decides)
   std::map<size_t, Fill> fill; ///< operands that are not random in [-1, 1)
 };
+
+/// How gtest names a case in messages.
+inline void PrintTo(const Case &test, std::ostream *out) { *out << test.name; }
 
 /// All cases, every operation with at least one.
 std::vector<Case> allCases();

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <set>
 
 namespace plimsoll::runtime::conformance {
@@ -86,6 +88,43 @@ TEST_P(Kernels, WorkspaceIsWhatTheCompilerIsTold) {
 
 INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(allCases()),
                          [](const auto &parameter) { return parameter.param.name; });
+
+/// The vector exponential behind the softmax: two keys with scores 0 and x give weights 1 and exp(x). Bound: 2e-7
+/// relative for the polynomial and the reduction, results below the normal range are 0.
+TEST(Tiles, SoftmaxWeightsAreExponentials) {
+  for (const TileKernels *tiles : {avx512TileKernels(), avx2TileKernels(), genericTileKernels()}) {
+    if (!tiles)
+      continue;
+    for (float x = 0.0f; x > -100.0f; x -= 0.00731f) {
+      std::vector<float> scores(2 * FloatLanes, 0.0f), maximum(FloatLanes, -std::numeric_limits<float>::infinity());
+      std::vector<float> sum(FloatLanes, 0.0f), correction(FloatLanes);
+      std::fill(scores.begin() + FloatLanes, scores.end(), x);
+      tiles->softmax({scores.data(), 2, FloatLanes, maximum.data(), sum.data(), correction.data()});
+      const double exact = std::exp(static_cast<double>(x)), least = std::numeric_limits<float>::min();
+      const double allowed = exact < 1.01 * least ? 1.01 * least : 2e-7 * exact;
+      ASSERT_NEAR(scores.back(), exact, allowed) << tiles->name << " at " << x;
+      ASSERT_EQ(scores.front(), 1.0f);
+      ASSERT_EQ(maximum.front(), 0.0f);
+    }
+  }
+}
+
+TEST(Tiles, SoftmaxKeepsNaNAndIgnoresHiddenKeys) {
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const TileKernels *tiles : {avx512TileKernels(), avx2TileKernels(), genericTileKernels()}) {
+    if (!tiles)
+      continue;
+    std::vector<float> scores(2 * FloatLanes, -infinity), maximum(FloatLanes, -infinity), sum(FloatLanes, 0.0f);
+    std::vector<float> correction(FloatLanes);
+    scores[1] = nan;
+    scores[2] = 5.0f;
+    tiles->softmax({scores.data(), 2, FloatLanes, maximum.data(), sum.data(), correction.data()});
+    EXPECT_EQ(sum[0], 0.0f) << "a row that sees no key";
+    EXPECT_TRUE(std::isnan(sum[1]));
+    EXPECT_EQ(sum[2], 1.0f);
+    EXPECT_EQ(scores[FloatLanes + 2], 0.0f);
+  }
+}
 
 TEST(Cases, CoverEveryOperation) {
   std::set<std::string> covered;
