@@ -21,23 +21,24 @@ Status Findings::status() const {
 
 // ---- A3: every table is there and every enumeration has a known value -------------------------------------------
 
-static void checkView(const TensorViewT *view, const std::string &where, Findings &findings) {
+/// `where()` gives the words for the place; called only when there is something to say.
+template <typename Where> static void checkView(const TensorViewT *view, const Where &where, Findings &findings) {
   if (!view)
-    findings.add("A3", where + " has no view");
+    findings.add("A3", where() + " has no view");
   else if (dtypeBytes(view->dtype) == 0)
-    findings.add("A3", where + " has the unknown dtype " + std::to_string(static_cast<int>(view->dtype)));
+    findings.add("A3", where() + " has the unknown dtype " + std::to_string(static_cast<int>(view->dtype)));
 }
 
 static void checkOperands(const std::vector<std::unique_ptr<OperandT>> &operands, const std::string &where,
                           Findings &findings) {
   for (size_t i = 0; i < operands.size(); ++i) {
-    std::string place = where + " operand " + std::to_string(i);
+    auto place = [&] { return where + " operand " + std::to_string(i); };
     if (!operands[i]) {
-      findings.add("A3", place + " is missing");
+      findings.add("A3", place() + " is missing");
       continue;
     }
     if (operands[i]->access < Access::MIN || operands[i]->access > Access::MAX)
-      findings.add("A3", place + " has the unknown access " + std::to_string(static_cast<int>(operands[i]->access)));
+      findings.add("A3", place() + " has the unknown access " + std::to_string(static_cast<int>(operands[i]->access)));
     checkView(operands[i]->view.get(), place, findings);
   }
 }
@@ -59,8 +60,10 @@ static void checkCommand(const CommandT *command, const std::string &where, Find
         findings.add("A3", where + " has an empty attribute");
   }
   if (const CopyT *copy = command->body.AsCopy()) {
-    checkView(copy->source.get(), where + " source", findings);
-    checkView(copy->target.get(), where + " target", findings);
+    checkView(
+        copy->source.get(), [&] { return where + " source"; }, findings);
+    checkView(
+        copy->target.get(), [&] { return where + " target"; }, findings);
   }
 }
 
@@ -73,7 +76,8 @@ static void checkBuffers(const std::vector<std::unique_ptr<BufferT>> &buffers, c
 
 static void checkPorts(const std::vector<std::unique_ptr<PortT>> &ports, const std::string &where, Findings &findings) {
   for (size_t i = 0; i < ports.size(); ++i)
-    checkView(ports[i] ? ports[i]->view.get() : nullptr, where + " " + std::to_string(i), findings);
+    checkView(
+        ports[i] ? ports[i]->view.get() : nullptr, [&] { return where + " " + std::to_string(i); }, findings);
 }
 
 static void checkEntry(const EntryT &entry, Findings &findings) {

@@ -44,10 +44,11 @@ public:
     if (!scope.isPersistent(view.buffer))
       written[view.buffer - scope.persistentCount()].add(*reach(view));
   }
-  void read(const TensorViewT &view, const std::string &who) {
+  /// `who()` gives the words for the reader; called only when there is something to say.
+  template <typename Who> void read(const TensorViewT &view, const Who &who) {
     if (scope.isPersistent(view.buffer) || written[view.buffer - scope.persistentCount()].contains(*reach(view)))
       return;
-    findings.add("A19", who + " reads " + useText(scope, view) + ", which nothing has written");
+    findings.add("A19", who() + " reads " + useText(scope, view) + ", which nothing has written");
   }
 
 private:
@@ -66,13 +67,13 @@ void verifyWrittenBeforeRead(const EntryScope &scope, Findings &findings) {
     std::vector<ViewUse> uses = usesOf(*scope.entry.commands[i]);
     for (const ViewUse &use : uses)
       if (use.reads())
-        replay.read(*use.view, scope.commandText(i));
+        replay.read(*use.view, [&] { return scope.commandText(i); });
     for (const ViewUse &use : uses)
       if (use.writes())
         replay.write(*use.view);
   }
   for (const auto &port : scope.entry.outputs)
-    replay.read(*port->view, scope.where + " output " + inQuotes(port->name));
+    replay.read(*port->view, [&] { return scope.where + " output " + inQuotes(port->name); });
 }
 
 } // namespace plimsoll::artifact

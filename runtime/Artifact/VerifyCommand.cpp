@@ -10,25 +10,27 @@ namespace plimsoll::artifact {
 
 // ---- A16: the view lies inside its buffer -----------------------------------------------------------------------
 
-static bool checkView(const EntryScope &scope, const TensorViewT &view, const std::string &where, Findings &findings) {
+/// `where()` gives the words for the place; called only when there is something to say.
+template <typename Where>
+static bool checkView(const EntryScope &scope, const TensorViewT &view, const Where &where, Findings &findings) {
   if (view.buffer >= scope.bufferCount()) {
-    findings.add("A16",
-                 where + " is in buffer " + std::to_string(view.buffer) + " of " + std::to_string(scope.bufferCount()));
+    findings.add("A16", where() + " is in buffer " + std::to_string(view.buffer) + " of " +
+                            std::to_string(scope.bufferCount()));
     return false;
   }
   std::optional<ByteRange> range = reach(view);
   uint64_t capacity = scope.buffer(view.buffer).bytes;
   if (!range) {
-    findings.add("A16", where + " " + viewText(view) + " has an impossible shape, strides or offset");
+    findings.add("A16", where() + " " + viewText(view) + " has an impossible shape, strides or offset");
     return false;
   }
   if (range->end > capacity) {
-    findings.add("A16", where + " " + useText(scope, view) + " reaches byte " + groupedDigits(range->end) + " of " +
+    findings.add("A16", where() + " " + useText(scope, view) + " reaches byte " + groupedDigits(range->end) + " of " +
                             groupedDigits(capacity));
     return false;
   }
   if (view.offset % dtypeBytes(view.dtype) != 0) {
-    findings.add("A16", where + " " + useText(scope, view) + " starts at byte " + groupedDigits(view.offset) +
+    findings.add("A16", where() + " " + useText(scope, view) + " starts at byte " + groupedDigits(view.offset) +
                             ", not a multiple of its element size");
     return false;
   }
@@ -55,13 +57,13 @@ static void checkPortLifetime(const EntryScope &scope, const PortT &port, bool i
 static bool checkPorts(const EntryScope &scope, bool areInputs, Findings &findings) {
   bool sound = true;
   for (const auto &port : areInputs ? scope.entry.inputs : scope.entry.outputs) {
-    std::string where = scope.where + (areInputs ? " input " : " output ") + inQuotes(port->name);
+    auto where = [&] { return scope.where + (areInputs ? " input " : " output ") + inQuotes(port->name); };
     if (!checkView(scope, *port->view, where, findings)) {
       sound = false;
       continue;
     }
     if (!isContiguous(*port->view))
-      findings.add("A16", where + " " + viewText(*port->view) + " is not contiguous");
+      findings.add("A16", where() + " " + viewText(*port->view) + " is not contiguous");
     checkPortLifetime(scope, *port, areInputs, findings);
   }
   return sound;
@@ -225,7 +227,8 @@ static bool checkCommand(const EntryScope &scope, size_t index, Findings &findin
   std::vector<ViewUse> uses = usesOf(command);
   bool sound = true;
   for (size_t i = 0; i < uses.size(); ++i)
-    sound &= checkView(scope, *uses[i].view, scope.commandText(index) + " operand " + std::to_string(i), findings);
+    sound &= checkView(
+        scope, *uses[i].view, [&] { return scope.commandText(index) + " operand " + std::to_string(i); }, findings);
   if (!sound)
     return false;
   for (const ViewUse &use : uses)
