@@ -17,7 +17,7 @@ uint64_t PortInfo::elements() const {
 
 std::string describe(const DataSpec &spec) { return fmt::format("--data {}={}({})", spec.port, spec.kind, spec.path); }
 
-std::string shapeText(const std::vector<int64_t> &shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string dimsText(const std::vector<int64_t> &shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 uint64_t residentEstimate(uint64_t bytes) { return bytes + 2 * 65536; }
 
@@ -106,13 +106,13 @@ Result<std::unique_ptr<Source>> makeArraySource(const DataSpec &spec, const Port
                                                describe(spec), port.name));
   if (view.shape.empty() || view.shape[0] == 0)
     return badInput(fmt::format("{}: array of shape {} holds no samples; its first dimension must be the samples",
-                                describe(spec), shapeText(view.shape)));
+                                describe(spec), dimsText(view.shape)));
   uint64_t stored = *denseBytes(view.shape, 1) / static_cast<uint64_t>(view.shape[0]);
   uint64_t expected = port.elements() / static_cast<uint64_t>(port.shape[0]);
   if (stored != expected)
     return badInput(fmt::format("{}: array of shape {} has {} elements per sample, port {} of shape {} needs {}; "
                                 "store matching samples or compile for this shape",
-                                describe(spec), shapeText(view.shape), stored, port.name, shapeText(port.shape),
+                                describe(spec), dimsText(view.shape), stored, port.name, dimsText(port.shape),
                                 expected));
   ElementFormat format{view.element, view.bigEndian && elementBytes(view.element) > 1, *scale, *offset};
   if (Status status = checkConvertible(format, port.dtype, describe(spec)); !status)

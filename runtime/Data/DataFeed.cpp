@@ -8,7 +8,7 @@ namespace plimsoll::runtime {
 namespace {
 
 std::string portText(const PortInfo &port) {
-  return fmt::format("{} ({} {})", port.name, dtypeName(port.dtype), shapeText(port.shape));
+  return fmt::format("{} ({} {})", port.name, dtypeName(port.dtype), dimsText(port.shape));
 }
 
 std::string portList(const std::vector<PortInfo> &ports) {

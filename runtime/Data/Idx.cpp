@@ -47,7 +47,7 @@ Result<ArrayView> parseIdx(std::span<const std::byte> bytes, const std::string &
   uint64_t found = bytes.size() - view.byteOffset;
   if (!expected || *expected != found)
     return badInput(fmt::format("{}: shape {} of {} needs {} data bytes, the file holds {}; it is truncated or damaged",
-                                what, shapeText(view.shape), elementName(*element),
+                                what, dimsText(view.shape), elementName(*element),
                                 expected ? std::to_string(*expected) : "more than 2^63", found));
   return view;
 }

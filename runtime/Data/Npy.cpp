@@ -105,7 +105,7 @@ Result<ArrayView> parseNpy(std::span<const std::byte> bytes, const std::string &
   uint64_t found = bytes.size() - dataOffset;
   if (!expected || *expected != found)
     return badInput(fmt::format("{}: shape {} of {} needs {} data bytes, the file holds {}; it is truncated or damaged",
-                                what, shapeText(*shape), elementName(*element),
+                                what, dimsText(*shape), elementName(*element),
                                 expected ? std::to_string(*expected) : "more than 2^63", found));
   return ArrayView{dataOffset, *element, false, std::move(*shape)};
 }

@@ -52,7 +52,7 @@ public:
         return i ? Status::ok() : badInput(fmt::format("{}: has no tensor {}", what, inQuotes(name)));
       if (tensor->shape != port.shape)
         return badInput(fmt::format("{}: tensor {} has shape {}, port {} needs {}", what, inQuotes(name),
-                                    shapeText(tensor->shape), port.name, shapeText(port.shape)));
+                                    dimsText(tensor->shape), port.name, dimsText(port.shape)));
       ElementFormat format{elementOfDtype(tensor->dtype), false, factor, summand};
       if (Status status = checkConvertible(format, target, what); !status)
         return status;

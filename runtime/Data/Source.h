@@ -64,7 +64,7 @@ Result<std::unique_ptr<Source>> openConstantSource(const DataSpec &spec, const P
 std::string describe(const DataSpec &spec);
 
 /// "[4, 32]".
-std::string shapeText(const std::vector<int64_t> &shape);
+std::string dimsText(const std::vector<int64_t> &shape);
 
 /// A dense array inside a mapped file: shape[0] is the sample dimension.
 struct ArrayView {

@@ -17,7 +17,7 @@ Status setSeed(Session &session, uint64_t seed) {
       continue;
     if (variable.dtype != artifact::DType::I64 || variable.shape != std::vector<int64_t>{2})
       return badInput(fmt::format("variable seed is {} {}, expected i64 [2]; compile the artifact again",
-                                  dtypeName(variable.dtype), shapeText(variable.shape)));
+                                  dtypeName(variable.dtype), dimsText(variable.shape)));
     int64_t value[2] = {static_cast<int64_t>(seed), 0};
     std::memcpy(session.variable(i).data(), value, sizeof value);
   }
