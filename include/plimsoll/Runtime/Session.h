@@ -39,9 +39,9 @@ public:
   /// The artifact as verified, unpacked. The images of its kernel modules are dropped once they are loaded.
   virtual const artifact::ArtifactT &artifact() const = 0;
 
-  /// Fills every variable with its initial value (zeros, constant, or the weights file). The file beside the artifact must
-  /// be that of the compilation (size, hash, no link); one named by SessionOptions.weightsPath must have the tensors.
-  /// Everything is checked before the first byte is written.
+  /// Fills every variable with its initial value (zeros, constant, or the weights file). The file beside the artifact
+  /// must be that of the compilation (size, hash, no link); one named by SessionOptions.weightsPath must have the
+  /// tensors. Everything is checked before the first byte is written.
   virtual Status initialize() = 0;
 
   /// The entry called `name` in plan 0, or null.
@@ -56,8 +56,8 @@ public:
   virtual std::span<std::byte> variable(size_t index) = 0;
 
   /// Executes one entry to its end. Allocates nothing (small requests of libraries are served by the step heap in
-  /// executables that link PlimsollStepHeap). A kernel fault (index out of range) is BadInput, names the command and, on
-  /// the CPU, ends the run there: the commands after it, such as the update, have not run.
+  /// executables that link PlimsollStepHeap). A kernel fault (index out of range) is BadInput, names the command and,
+  /// on the CPU, ends the run there: the commands after it, such as the update, have not run.
   virtual Status run(std::string_view entryName) = 0;
 
   virtual MemoryReport memory() const = 0;
