@@ -75,11 +75,11 @@ def WriteOp : Graph_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterface
 // Constants and index values
 //===----------------------------------------------------------------------------===//
 
-def ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, Recomputable, Cost, Precision]> {
+def ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, Recomputable, Cost, Precision, AllTypesMatch<["value", "result"]>]> {
   let summary = "literal tensor";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let assemblyFormat = "$value attr-dict";
   let builders = [OpBuilder<(ins "::mlir::ElementsAttr":$value), [{ build($_builder, $_state, value.getType(), value); }]>];
   let hasFolder = 1;
   let hasVerifier = 1;
