@@ -10,6 +10,7 @@
 #include "plimsoll/Support/Units.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -60,9 +61,13 @@ Result<void *> CpuBackend::allocateArena(artifact::Tier tier, uint64_t bytes, ui
   if (tier == artifact::Tier::Disk)
     return Status(ExitCode::Unsupported,
                   "found an arena on disk, expected device or host: the cpu backend has no disk tier");
+  const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > memory)
+    return Status(ExitCode::DoesNotFit, "found an arena of " + groupedDigits(bytes) + " bytes, but this machine has " +
+                                            groupedDigits(memory) + " bytes of memory; compile for a smaller budget");
   const uint64_t atLeast = std::max<uint64_t>({alignment, 64, bytes >= HugePage ? HugePage : 64});
   const uint64_t size = alignUp(std::max<uint64_t>(bytes, 1), atLeast);
-  void *base = (alignment & (alignment - 1)) == 0 && size >= bytes ? std::aligned_alloc(atLeast, size) : nullptr;
+  void *base = (alignment & (alignment - 1)) == 0 ? std::aligned_alloc(atLeast, size) : nullptr;
   if (!base)
     return Status(ExitCode::DoesNotFit, "cannot allocate an arena of " + groupedDigits(bytes) + " bytes aligned to " +
                                             std::to_string(alignment) +
