@@ -122,17 +122,25 @@ LogicalResult Evaluator::runRule(Operation &op) {
   return success();
 }
 
+static HostTensor filled(RankedTensorType type, double value) {
+  HostTensor tensor = HostTensor::zeros(type);
+  std::fill(tensor.floats.begin(), tensor.floats.end(), value);
+  std::fill(tensor.ints.begin(), tensor.ints.end(), static_cast<int64_t>(value));
+  roundInPlace(tensor);
+  return tensor;
+}
+
 VariableState initialState(ModuleOp module) {
   VariableState state;
   for (VariableOp variable : module.getOps<VariableOp>()) {
-    if (!variable.getFill())
-      continue;
-    HostTensor tensor = HostTensor::zeros(variable.getTensorType());
-    double fill = variable.getFill()->convertToDouble();
-    std::fill(tensor.floats.begin(), tensor.floats.end(), fill);
-    std::fill(tensor.ints.begin(), tensor.ints.end(), static_cast<int64_t>(fill));
-    roundInPlace(tensor);
-    state[variable.getSymName().str()] = std::move(tensor);
+    std::string name = variable.getSymName().str();
+    if (variable.getFill()) {
+      state[name] = filled(variable.getTensorType(), variable.getFill()->convertToDouble());
+    } else if (variable.getValue()) {
+      FailureOr<HostTensor> literal = fromAttribute(*variable.getValue());
+      if (succeeded(literal))
+        state[name] = std::move(*literal);
+    }
   }
   return state;
 }

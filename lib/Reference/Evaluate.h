@@ -24,7 +24,7 @@ struct EvaluateOptions {
   bool exactDouble = false;
 };
 
-/// State of every variable of `module` that has a `fill`; variables filled from the model are left out.
+/// State of every variable of `module` that has a `fill` or a `value`; variables filled from the model are left out.
 VariableState initialState(mlir::ModuleOp module);
 
 /// Runs a single-block function on `inputs` (one per argument, of the argument's type); reads and writes go to `state`.

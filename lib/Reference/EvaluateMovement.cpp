@@ -77,12 +77,13 @@ static FailureOr<bool> evaluateGatherLike(Frame &frame) {
 
 template <typename T>
 static void runningSum(CumsumOp op, ArrayRef<int64_t> positions, const std::vector<T> &from, std::vector<T> &to) {
+  using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
   T sum = 0;
   size_t count = positions.size();
   for (size_t i = 0; i < count; ++i) {
     int64_t at = positions[op.getReverse() ? count - 1 - i : i];
     T before = sum;
-    sum += from[at];
+    sum = static_cast<T>(static_cast<Sum>(sum) + static_cast<Sum>(from[at])); // integers wrap
     to[at] = op.getExclusive() ? before : sum;
   }
 }

@@ -16,6 +16,8 @@ graph.variable @step : tensor<i64> {kind = #graph.variable_kind<step_state>, fil
 graph.variable @acc : tensor<4x3xf32> {kind = #graph.variable_kind<gradient_accumulator>, fill = 0.0 : f64}
 // CHECK: #graph.variable_kind<constant>
 graph.variable @table : tensor<8xf32> {kind = #graph.variable_kind<constant>}
+// CHECK: graph.variable @literal : tensor<2xi32> {kind = #graph.variable_kind<constant>, value = dense<[1, 2]> : tensor<2xi32>}
+graph.variable @literal : tensor<2xi32> {kind = #graph.variable_kind<constant>, value = dense<[1, 2]> : tensor<2xi32>}
 
 // CHECK-LABEL: @step_once
 func.func @step_once() {

@@ -148,6 +148,19 @@ TEST_F(EvaluateTest, stateIsReadAndWritten) {
   EXPECT_THAT(state.at("count").ints, ElementsAre(42));
 }
 
+TEST_F(EvaluateTest, initialStateTakesFillsAndValues) {
+  GraphModule module(graph.context, R"(
+  graph.variable @w : tensor<2xf32> {kind = #graph.variable_kind<parameter>}
+  graph.variable @m : tensor<2xf32> {kind = #graph.variable_kind<optimizer_state>, fill = 0.5 : f64}
+  graph.variable @t : tensor<2xi32> {kind = #graph.variable_kind<constant>, value = dense<[3, -4]> : tensor<2xi32>}
+  func.func @f() { return })");
+  ASSERT_TRUE(module.module);
+  state = initialState(*module.module);
+  EXPECT_EQ(state.count("w"), 0u);
+  EXPECT_THAT(state.at("m").floats, ElementsAre(0.5, 0.5));
+  EXPECT_THAT(state.at("t").ints, ElementsAre(3, -4));
+}
+
 TEST_F(EvaluateTest, groupsRunTheirRegion) {
   auto results = run(R"(func.func @f(%x: tensor<2x3xf32>) -> tensor<2xf32> {
     %g = graph.group %x space [2, 3] reduced [1] : (tensor<2x3xf32>) -> tensor<2xf32> {
