@@ -16,6 +16,9 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
+// Variables and small buffers lie in the first KiB, the workspace behind them.
+constexpr uint64_t workspaceOffset = 1024, workspaceBytes = 4 << 20, arenaBytes = workspaceOffset + workspaceBytes;
+
 /// Builds one entry; buffers get consecutive cache lines after the persistent ones.
 class EntryBuilder {
 public:
@@ -82,10 +85,34 @@ public:
     add(label, std::move(call));
   }
 
-  std::unique_ptr<EntryT> finish(uint64_t peakBytes, uint32_t peakCommand, uint64_t live) {
-    entry->peak_bytes = peakBytes;
+  /// One workspace for every call of the entry, live throughout; oneDNN asks for some even for small products.
+  void workspace(uint32_t lastCommand) {
+    auto made = std::make_unique<BufferT>();
+    made->name = "workspace";
+    made->offset = workspaceOffset;
+    made->bytes = workspaceBytes;
+    made->klass = BufferClass::Workspace;
+    made->last_command = lastCommand;
+    entry->buffers.push_back(std::move(made));
+    auto index = persistent + static_cast<uint32_t>(entry->buffers.size() - 1);
+    for (auto &command : entry->commands) {
+      LibraryCallT &call = *command->body.AsLibraryCall();
+      if (call.op != "dot")
+        continue;
+      call.workspace = static_cast<int32_t>(call.operands.size());
+      call.operands.push_back(std::make_unique<OperandT>());
+      call.operands.back()->view = view(index, {static_cast<int64_t>(workspaceBytes)});
+      call.operands.back()->view->dtype = DType::U8;
+      call.operands.back()->access = Access::Write;
+    }
+  }
+
+  /// `live` bytes at command `peakCommand` without the workspace.
+  std::unique_ptr<EntryT> finish(uint32_t peakCommand, uint64_t live) {
+    workspace(static_cast<uint32_t>(entry->commands.size() - 1));
+    entry->peak_bytes = arenaBytes;
     entry->peak_command = peakCommand;
-    entry->live_bytes_at_peak = live;
+    entry->live_bytes_at_peak = live + workspaceBytes;
     return std::move(entry);
   }
 
@@ -113,12 +140,12 @@ std::unique_ptr<EntryT> plainEntry(const char *name, bool withLoss) {
   build.dot("y = x w", build.view(x, {2, 3}), build.view(W, {3, 1}), build.view(y, {2, 1}));
   if (!withLoss) {
     build.port(false, "y", y, {2, 1});
-    return build.finish(256, 0, 12 + 16 + 24 + 8);
+    return build.finish(0, 12 + 16 + 24 + 8);
   }
   uint32_t loss = build.buffer("loss", BufferClass::Output, {}, 1, 1);
   build.dot("loss = y y", build.view(y, {1, 2}), build.view(y, {2, 1}), build.view(loss, {1, 1}));
   build.port(false, "loss", loss, {});
-  return build.finish(320, 0, 12 + 16 + 24 + 8);
+  return build.finish(0, 12 + 16 + 24 + 8);
 }
 
 std::unique_ptr<EntryT> trainEntry() {
@@ -140,7 +167,7 @@ std::unique_ptr<EntryT> trainEntry() {
   build.dot("z = yc lr", build.view(negative, {2, 1}), build.view(lr, {1, 1}), build.view(z, {2, 1}));
   build.dot("w += x z", build.view(x, {3, 2}, {1, 3}), build.view(z, {2, 1}), build.view(W, {3, 1}), true);
   // Live at command 3: w 12, seed 16, x 24, lr 4, y 8, loss 4, c 4, yc 8.
-  return build.finish(128 + 7 * 64, 3, 80);
+  return build.finish(3, 80);
 }
 
 void addVariable(ArtifactT &artifact, const char *name, VariableKind kind, DType dtype, Shape shape, double fill) {
@@ -181,16 +208,16 @@ ArtifactT stepArtifact(const StepArtifactOptions &options) {
   SealedPlanT &plan = *artifact.plans[0];
   plan.name = "only";
   plan.arenas.push_back(std::make_unique<ArenaT>());
-  plan.arenas[0]->bytes = 640;
+  plan.arenas[0]->bytes = arenaBytes;
   plan.arenas[0]->alignment = 64;
   plan.entries.push_back(trainEntry());
   plan.entries.push_back(plainEntry("eval_step", true));
   plan.entries.push_back(plainEntry("forward", false));
   plan.memory = std::make_unique<MemoryT>();
-  plan.memory->arena_bytes = 640;
+  plan.memory->arena_bytes = arenaBytes;
   plan.memory->staging_bytes = options.stagingBytes;
   plan.memory->runtime_bytes = runtimeBytes(plan);
-  plan.memory->training_bytes = 640 + options.stagingBytes + plan.memory->runtime_bytes;
+  plan.memory->training_bytes = arenaBytes + options.stagingBytes + plan.memory->runtime_bytes;
   plan.memory->process_constant_bytes = options.processConstantBytes;
   return artifact;
 }

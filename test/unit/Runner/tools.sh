@@ -90,7 +90,7 @@ check "resumed equals whole" cmp whole/step-00000006.safetensors parts/step-0000
 check "no step twice" test "$(wc -l <parts/metrics.jsonl)" = 6
 expect 2 "was made with --seed 3, not 4" "$run" train step.plim "${x[@]}" --steps 8 --out parts --resume --seed 4
 expect 3 "has no checkpoint to resume" "$run" train step.plim "${x[@]}" --steps 8 --out fresh --resume
-expect 3 "no checkpoint" "$run" train step.plim "${x[@]}" --steps 8 --out fresh --resume x.npy
+expect 3 "not a safetensors file" "$run" train step.plim "${x[@]}" --steps 8 --out fresh --resume x.npy
 head -c 200 whole/step-00000006.safetensors >cut.safetensors
 expect 3 "cut.safetensors" "$run" train step.plim "${x[@]}" --steps 8 --out fresh --resume cut.safetensors
 
