@@ -406,6 +406,7 @@ def attention():
     run("float_mask_causal_lse", (1, 2, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2), [rand(1, 1, 3, 3)], causal=True, with_lse=True)
     dead = torch.tensor([[True, True], [False, False]]).reshape(1, 1, 2, 2)
     run("masked_row", (1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 2, 2), [dead])
+    run("float_mask_causal_longer_keys", (1, 1, 2, 2), (1, 1, 4, 2), (1, 1, 4, 2), [rand(1, 1, 2, 4)], causal=True)
     run("lse", (1, 2, 2, 3), (1, 1, 3, 3), (1, 1, 3, 2), with_lse=True)
     infinite = torch.tensor([[0.3, -math.inf], [-math.inf, -math.inf]]).reshape(1, 1, 2, 2)
     run("infinite_mask", (1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 2, 2), [infinite], differences=False)
