@@ -1,6 +1,8 @@
 // Dense arrays (npy, idx, safetensors) as samples along their first dimension, and the constant source.
 #include "runtime/Data/Source.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,8 +20,6 @@ uint64_t PortInfo::elements() const {
 std::string describe(const DataSpec &spec) { return fmt::format("--data {}={}({})", spec.port, spec.kind, spec.path); }
 
 std::string dimsText(const std::vector<int64_t> &shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
-
-uint64_t residentEstimate(uint64_t bytes) { return bytes + 2 * 65536; }
 
 std::optional<uint64_t> denseBytes(const std::vector<int64_t> &shape, size_t elementSize) {
   uint64_t product = elementSize;
@@ -40,23 +40,18 @@ public:
   ArraySource(const DataSpec &spec, const PortInfo &port, DataFile mapped, const ArrayView &view,
               ElementFormat elementFormat)
       : file(std::move(mapped)), format(elementFormat), target(port.dtype), what(describe(spec)),
-        begin(file.bytes().data() + view.byteOffset), samples(static_cast<uint64_t>(view.shape[0])),
+        begin(view.byteOffset), samples(static_cast<uint64_t>(view.shape[0])),
         rowElements(port.elements() / static_cast<uint64_t>(port.shape[0])),
         rowBytes(rowElements * elementBytes(view.element)) {}
 
   SourceUnit unit() const override { return SourceUnit::Sample; }
   uint64_t count() const override { return samples; }
-  uint64_t residentBytesPerRead() const override { return residentEstimate(rowBytes); }
-  uint64_t mappedBytes() const override { return file.bytes().size(); }
-  void dropPages() const override { file.dropPages(); }
+  void useWindow(uint64_t bytes) override { file.useWindow(bytes); }
+  uint64_t residentBytes() const override { return file.windowBytes(); }
   Status checkUnchanged() const override { return file.checkUnchanged(); }
 
   Status read(uint64_t index, std::byte *out) override {
-    auto fault = convertElements(format, begin + index * rowBytes, rowElements, target, out);
-    if (!fault)
-      return Status::ok();
-    return badInput(
-        fmt::format("{}: sample {}, element {}: {}; correct the data file", what, index, fault->index, fault->reason));
+    return convertFromFile(file, begin + index * rowBytes, format, rowElements, target, out, what, "sample", index);
   }
 
 private:
@@ -64,7 +59,7 @@ private:
   ElementFormat format;
   artifact::DType target;
   std::string what;
-  const std::byte *begin;
+  uint64_t begin; ///< file offset of the first sample
   uint64_t samples;
   uint64_t rowElements;
   uint64_t rowBytes;
@@ -75,9 +70,8 @@ public:
   ConstantSource(const PortInfo &port, double number) : dtype(port.dtype), elements(port.elements()), value(number) {}
   SourceUnit unit() const override { return SourceUnit::Constant; }
   uint64_t count() const override { return 0; }
-  uint64_t residentBytesPerRead() const override { return 0; }
-  uint64_t mappedBytes() const override { return 0; }
-  void dropPages() const override {}
+  void useWindow(uint64_t) override {}
+  uint64_t residentBytes() const override { return 0; }
   Status checkUnchanged() const override { return Status::ok(); }
   Status read(uint64_t, std::byte *out) override {
     for (uint64_t i = 0; i < elements; ++i)
@@ -92,6 +86,23 @@ private:
 };
 
 } // namespace
+
+Status convertFromFile(DataFile &file, uint64_t offset, const ElementFormat &format, uint64_t count,
+                       artifact::DType target, std::byte *out, const std::string &what, const char *unit,
+                       uint64_t unitIndex) {
+  size_t width = elementBytes(format.element);
+  uint64_t piece = std::max<uint64_t>(file.largestRead() / width, 1);
+  for (uint64_t done = 0; done < count; done += piece) {
+    uint64_t elements = std::min(piece, count - done);
+    const std::byte *source = file.view(offset + done * width, elements * width);
+    if (!source)
+      return badInput(fmt::format("{}: cannot map the file ({})", what, strerror(errno)));
+    if (auto fault = convertElements(format, source, elements, target, out + done * artifact::dtypeBytes(target)))
+      return badInput(fmt::format("{}: {} {}, element {}: {}; correct the data file", what, unit, unitIndex,
+                                  done + fault->index, fault->reason));
+  }
+  return Status::ok();
+}
 
 Result<std::unique_ptr<Source>> makeArraySource(const DataSpec &spec, const PortInfo &port, DataFile file,
                                                 const ArrayView &view) {

@@ -64,6 +64,10 @@ Result<DataFeed> DataFeed::open(const std::vector<DataSpec> &specs, const std::v
   }
   if (Status status = feed.agree(specs); !status)
     return status;
+  auto mapped = static_cast<uint64_t>(std::count_if(feed.feeds.begin(), feed.feeds.end(),
+                                                    [](const Feed &each) { return each.source->residentBytes() > 0; }));
+  for (Feed &each : feed.feeds)
+    each.source->useWindow(options.residentLimit / std::max<uint64_t>(mapped, 1));
   if (feed.sampleCount > 0 && feed.options.shuffle)
     feed.order.emplace(feed.sampleCount, options.seed, 0);
   return feed;
@@ -124,19 +128,10 @@ Status DataFeed::seek(const DataCursor &cursor) {
 }
 
 uint64_t DataFeed::stagingBytes() const {
-  uint64_t mapped = 0;
+  uint64_t bytes = 0;
   for (const Feed &feed : feeds)
-    mapped += feed.source->mappedBytes();
-  return std::min(mapped, options.residentLimit);
-}
-
-void DataFeed::releaseIfOver(uint64_t addedBytes) {
-  residentBytes += addedBytes;
-  if (residentBytes <= options.residentLimit)
-    return;
-  for (const Feed &feed : feeds)
-    feed.source->dropPages();
-  residentBytes = 0;
+    bytes += feed.source->residentBytes();
+  return bytes;
 }
 
 Status DataFeed::readSample(uint64_t position, uint64_t row, std::span<const std::span<std::byte>> targets) {
@@ -147,7 +142,6 @@ Status DataFeed::readSample(uint64_t position, uint64_t row, std::span<const std
       continue;
     if (Status status = feed.source->read(index, targets[i].data() + row * feed.rowBytes); !status)
       return status;
-    releaseIfOver(feed.source->residentBytesPerRead());
   }
   return Status::ok();
 }

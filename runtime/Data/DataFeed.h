@@ -26,7 +26,8 @@ struct DataCursor {
 struct DataFeedOptions {
   uint64_t seed = 0;
   bool shuffle = true;
-  /// Bytes of mapped files that may stay resident between samples; more are dropped. 0 = dropped after every sample.
+  /// Bytes of mapped files that may be resident, shared evenly by the sources that map one; each takes at least two
+  /// pages.
   uint64_t residentLimit = 0;
 };
 
@@ -52,12 +53,11 @@ public:
   /// Continues at `cursor`. BadInput when it lies outside this data.
   Status seek(const DataCursor &cursor);
 
-  /// Bytes of file data this feed may keep resident, for the memory account.
+  /// Bytes of file data that may be resident: the windows of all sources. Exact, for the memory account.
   uint64_t stagingBytes() const;
 
 private:
   Status readSample(uint64_t position, uint64_t row, std::span<const std::span<std::byte>> targets);
-  void releaseIfOver(uint64_t addedBytes);
   Status agree(const std::vector<DataSpec> &specs);
 
   struct Feed {
@@ -71,7 +71,6 @@ private:
   DataCursor at;
   uint64_t sampleCount = 0;
   uint64_t batchSamples = 1;
-  uint64_t residentBytes = 0;
 };
 
 } // namespace plimsoll::runtime

@@ -1,6 +1,7 @@
 // Opening, checking and mapping data files; gzip through zlib into an unlinked temporary file.
 #include "runtime/Data/DataFile.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -16,6 +17,9 @@
 
 namespace plimsoll::runtime {
 namespace {
+
+/// Windows begin at multiples of this; a multiple of every page size in use on x86-64 and 4 KiB ARM systems.
+constexpr uint64_t pageBytes = 4096;
 
 /// Closes a descriptor unless released.
 struct DescriptorGuard {
@@ -82,17 +86,26 @@ DataFile &DataFile::operator=(DataFile &&other) noexcept {
   std::swap(filePath, other.filePath);
   std::swap(descriptor, other.descriptor);
   std::swap(base, other.base);
+  std::swap(mappedBegin, other.mappedBegin);
+  std::swap(mappedSize, other.mappedSize);
   std::swap(size, other.size);
+  std::swap(window, other.window);
   std::swap(device, other.device);
   std::swap(inode, other.inode);
   return *this;
 }
 
 DataFile::~DataFile() {
-  if (base)
-    munmap(const_cast<std::byte *>(base), size);
+  unmap();
   if (descriptor >= 0)
     close(descriptor);
+}
+
+void DataFile::unmap() {
+  if (base)
+    munmap(const_cast<std::byte *>(base), mappedSize);
+  base = nullptr;
+  mappedSize = 0;
 }
 
 Result<DataFile> DataFile::mapDescriptor(int descriptor, const std::string &path) {
@@ -104,14 +117,11 @@ Result<DataFile> DataFile::mapDescriptor(int descriptor, const std::string &path
     return badInput(fmt::format("cannot read {} ({})", path, strerror(errno)));
   if (info.st_size == 0)
     return badInput(fmt::format("{} is empty, expected data", path));
-  file.size = static_cast<size_t>(info.st_size);
+  file.size = static_cast<uint64_t>(info.st_size);
   file.device = info.st_dev;
   file.inode = info.st_ino;
-  void *mapped = mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (mapped == MAP_FAILED)
+  if (!file.view(0, file.size))
     return badInput(fmt::format("cannot map {} ({})", path, strerror(errno)));
-  file.base = static_cast<const std::byte *>(mapped);
-  madvise(mapped, file.size, MADV_RANDOM);
   return file;
 }
 
@@ -146,6 +156,28 @@ Status DataFile::checkUnchanged() const {
                               filePath, size));
 }
 
-void DataFile::dropPages() const { madvise(const_cast<std::byte *>(base), size, MADV_DONTNEED); }
+void DataFile::useWindow(uint64_t wanted) {
+  unmap();
+  window = std::max(wanted / pageBytes, uint64_t(2)) * pageBytes;
+}
+
+uint64_t DataFile::windowBytes() const { return std::min(window, size); }
+
+uint64_t DataFile::largestRead() const { return window >= size ? size : window - pageBytes; }
+
+const std::byte *DataFile::view(uint64_t offset, uint64_t count) {
+  if (base && offset >= mappedBegin && offset + count <= mappedBegin + mappedSize)
+    return base + (offset - mappedBegin);
+  unmap();
+  uint64_t begin = window >= size ? 0 : offset / pageBytes * pageBytes;
+  uint64_t length = std::min(window, size - begin);
+  void *mapped = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, descriptor, static_cast<off_t>(begin));
+  if (mapped == MAP_FAILED)
+    return nullptr;
+  base = static_cast<const std::byte *>(mapped);
+  mappedBegin = begin;
+  mappedSize = length;
+  return base + (offset - begin);
+}
 
 } // namespace plimsoll::runtime

@@ -62,18 +62,13 @@ public:
 
   SourceUnit unit() const override { return SourceUnit::Batch; }
   uint64_t count() const override { return batches.size(); }
-  uint64_t residentBytesPerRead() const override { return residentEstimate(elements * 8); }
-  uint64_t mappedBytes() const override { return file.bytes().size(); }
-  void dropPages() const override { file.dropPages(); }
+  void useWindow(uint64_t bytes) override { file.useWindow(bytes); }
+  uint64_t residentBytes() const override { return file.windowBytes(); }
   Status checkUnchanged() const override { return file.checkUnchanged(); }
 
   Status read(uint64_t index, std::byte *out) override {
     const Batch &batch = batches[index];
-    auto fault = convertElements(batch.format, file.bytes().data() + batch.byteOffset, elements, target, out);
-    if (!fault)
-      return Status::ok();
-    return badInput(
-        fmt::format("{}: batch {}, element {}: {}; correct the data file", what, index, fault->index, fault->reason));
+    return convertFromFile(file, batch.byteOffset, batch.format, elements, target, out, what, "batch", index);
   }
 
 private:

@@ -38,11 +38,10 @@ public:
   virtual uint64_t count() const = 0;
   /// Writes unit `index` to `out`. Fails with BadInput naming file, sample and element.
   virtual Status read(uint64_t index, std::byte *out) = 0;
-  /// Upper estimate of file bytes that one read() makes resident; 0 when nothing is mapped.
-  virtual uint64_t residentBytesPerRead() const = 0;
-  /// Bytes of mapped files that can become resident.
-  virtual uint64_t mappedBytes() const = 0;
-  virtual void dropPages() const = 0;
+  /// Limits what one mapped file keeps resident to about `bytes` (at least two pages).
+  virtual void useWindow(uint64_t bytes) = 0;
+  /// Bytes of mapped files that may be resident; 0 when nothing is mapped.
+  virtual uint64_t residentBytes() const = 0;
   /// BadInput when the file shrank since it was opened.
   virtual Status checkUnchanged() const = 0;
   /// The mapped file and the first element past the samples' common range: tokens sources over one file agree on the
@@ -81,7 +80,11 @@ Result<std::unique_ptr<Source>> makeArraySource(const DataSpec &spec, const Port
 /// Product of `shape` times `elementSize`, or nullopt when a dimension is negative or the product overflows int64.
 std::optional<uint64_t> denseBytes(const std::vector<int64_t> &shape, size_t elementSize);
 
-/// Estimate of the bytes a read of `bytes` makes resident: the kernel maps up to 64 KiB around each end.
-uint64_t residentEstimate(uint64_t bytes);
+/// Converts `count` elements that lie at `offset` of `file` to `target` elements at `out`, in pieces that fit the
+/// file's window. Fails with BadInput: "WHAT: PLACE, element I: REASON; correct the data file", where `unit` names the
+/// place.
+Status convertFromFile(DataFile &file, uint64_t offset, const ElementFormat &format, uint64_t count,
+                       artifact::DType target, std::byte *out, const std::string &what, const char *unit,
+                       uint64_t unitIndex);
 
 } // namespace plimsoll::runtime

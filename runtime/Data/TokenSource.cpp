@@ -19,26 +19,23 @@ class TokenSource final : public Source {
 public:
   TokenSource(const DataSpec &spec, const PortInfo &port, DataFile mapped, const TokenLayout &tokenLayout)
       : file(std::move(mapped)), layout(tokenLayout), target(port.dtype), what(describe(spec)) {
-    uint64_t tokens = file.bytes().size() / elementBytes(layout.element);
+    uint64_t tokens = file.fileBytes() / elementBytes(layout.element);
     samples = (tokens - layout.shift - layout.window) / layout.stride + 1;
   }
   SourceUnit unit() const override { return SourceUnit::Sample; }
   uint64_t count() const override { return samples; }
-  uint64_t residentBytesPerRead() const override {
-    return residentEstimate(layout.window * elementBytes(layout.element));
-  }
-  uint64_t mappedBytes() const override { return file.bytes().size(); }
-  void dropPages() const override { file.dropPages(); }
+  void useWindow(uint64_t bytes) override { file.useWindow(bytes); }
+  uint64_t residentBytes() const override { return file.windowBytes(); }
   Status checkUnchanged() const override { return file.checkUnchanged(); }
   const DataFile *sharedFile() const override { return &file; }
 
   Status read(uint64_t index, std::byte *out) override {
     uint64_t first = index * layout.stride + layout.shift;
-    const std::byte *begin = file.bytes().data() + first * elementBytes(layout.element);
     ElementFormat format{layout.element, false, 1.0, 0.0};
-    if (auto fault = convertElements(format, begin, layout.window, target, out))
-      return badInput(fmt::format("{}: sample {}, token {}: {}; correct the token file or its type (u16, u32)", what,
-                                  index, first + fault->index, fault->reason));
+    Status status = convertFromFile(file, first * elementBytes(layout.element), format, layout.window, target, out,
+                                    what, "token window", index);
+    if (!status)
+      return status;
     return layout.vocab ? checkVocabulary(index, first, out) : Status::ok();
   }
 

@@ -106,13 +106,30 @@ TEST_F(DataFeedTest, seekContinuesExactlyThere) {
                "the data cursor is at sample 7 of epoch 0, but the data holds 7");
 }
 
+// The smallest window (two pages) and one that holds the file deliver the same; the account is exact.
 TEST_F(DataFeedTest, residentLimitDoesNotChangeTheData) {
-  auto dropped = languageFeed(100, {1, true, 0}), kept = languageFeed(100, {1, true, 1 << 20});
-  ASSERT_OK(dropped);
-  ASSERT_OK(kept);
-  EXPECT_EQ(samples(*dropped, 40), samples(*kept, 40));
-  EXPECT_EQ(dropped->stagingBytes(), 0u);
-  EXPECT_EQ(kept->stagingBytes(), 400u); // two mappings of 100 tokens of 2 bytes
+  auto small = languageFeed(60000, {1, true, 0}), large = languageFeed(60000, {1, true, 1 << 20});
+  ASSERT_OK(small);
+  ASSERT_OK(large);
+  EXPECT_EQ(samples(*small, 400), samples(*large, 400));
+  EXPECT_EQ(small->stagingBytes(), 2u * 8192);
+  EXPECT_EQ(large->stagingBytes(), 2u * 120000); // the files are smaller than their shares
+}
+
+// Rows longer than the window are read in pieces, at every alignment of the pieces.
+TEST_F(DataFeedTest, longRowsAreReadInPieces) {
+  std::vector<uint32_t> values(30001);
+  std::iota(values.begin(), values.end(), 0u);
+  std::string path = folder.writeValues("long.bin", values);
+  auto feed = open({"ids=tokens(" + path + ",u32,shift=1)"}, {{"ids", DType::I64, {1, 10000}}}, {0, false, 0});
+  ASSERT_OK(feed);
+  std::vector<int64_t> out(10000);
+  std::span<std::byte> targets[] = {std::as_writable_bytes(std::span(out))};
+  for (int64_t batch = 0; batch < 3; ++batch) {
+    ASSERT_OK(feed->next(targets));
+    for (int64_t i = 0; i < 10000; ++i)
+      ASSERT_EQ(out[static_cast<size_t>(i)], batch * 10000 + i + 1);
+  }
 }
 
 TEST_F(DataFeedTest, portsAndSourcesMustMatch) {
@@ -176,7 +193,7 @@ TEST_F(DataFeedTest, aFailedBatchDoesNotMoveTheCursor) {
   std::span<std::byte> targets[] = {std::as_writable_bytes(std::span(out))};
   ASSERT_OK(feed->next(targets));
   ASSERT_OK(feed->next(targets));
-  EXPECT_FAILS(feed->next(targets), ExitCode::BadInput, "sample 2");
+  EXPECT_FAILS(feed->next(targets), ExitCode::BadInput, "window 2");
   EXPECT_EQ(feed->cursor(), (DataCursor{0, 2}));
 }
 

@@ -96,7 +96,7 @@ TEST_F(SourceTest, tokensOutsideTypeOrVocabularyNameThePlace) {
   ASSERT_OK(ids);
   int32_t out[2];
   EXPECT_FAILS((*ids)->read(1, reinterpret_cast<std::byte *>(out)), ExitCode::BadInput,
-               "t.bin): sample 1, token 3: 4000000000 does not fit i32");
+               "t.bin): token window 1, element 1: 4000000000 does not fit i32");
   auto checked = open("ids=tokens(" + path + ",u32,vocab=3)", DType::I32, {1, 2});
   ASSERT_OK(checked);
   EXPECT_FAILS((*checked)->read(1, reinterpret_cast<std::byte *>(out)), ExitCode::BadInput, "does not fit i32");
