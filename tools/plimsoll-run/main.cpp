@@ -114,7 +114,7 @@ Status runEval(Session &session, const CommandLine &line, Json &json) {
   if (!result)
     return result.status();
   MemoryAccount memory = accountMemory(session, feed->stagingBytes(), processPeakBytes());
-  json["eval_loss"] = number(result->loss);
+  json["loss"] = number(result->loss);
   json["batches"] = result->batches;
   json["samples"] = result->samples;
   json["samples_in_data"] = feed->samples();

@@ -119,7 +119,7 @@ expect 0 "finished" "$run" train step.plim "${x[@]}" --steps 1 --reference
 # Evaluation, forward, weights.
 expect 0 "eval loss" "$run" eval step.plim "${x[@]}" --weights whole/step-00000006.safetensors
 expect 0 "4 batches (8 of 8 samples)" "$run" eval step.plim "${x[@]}"
-expect 0 '"eval_loss"' "$run" eval step.plim "${x[@]}" --json
+expect 0 '"loss"' "$run" eval step.plim "${x[@]}" --json
 expect 0 "eval loss" "$run" train step.plim "${x[@]}" --steps 2 --eval-data 'x=npy(x.npy)' --eval-every 1
 expect 0 "wrote y.npy: y" "$run" forward step.plim "${x[@]}" --output y.npy
 expect 0 "y.batch1" "$run" forward step.plim "${x[@]}" --output y.safetensors --batches 2
