@@ -499,7 +499,7 @@ def AttentionOp : Graph_LibraryOp<"attention", [OwnCost, Differentiable]> {
     q (B, H, S, D), k (B, K, T, D), v (B, K, T, E), H a multiple of K (grouped heads), optional mask broadcastable by size-1
     dimensions to (B, H, S, T): i1 keeps where true, float is added. causal keeps key t <= query s + (T - S).
     Results: out (B, H, S, E), log_sum_exp (B, H, S). A fully masked row gives 0 and gradient 0.
-    Rules: G27 ranks and sizes; G28 the mask broadcasts. Gradient: attention_grad (none for the mask).
+    Rules: G27 ranks and sizes; G28 the mask broadcasts. Gradient: attention_grad; a float mask's, when wanted, from explicit scores.
     Source: Dao et al., arXiv 2205.14135.
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Optional<Graph_Tensor>:$mask,
