@@ -6,6 +6,16 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PlimsollRecognize : Pass<"plimsoll-recognize", "::mlir::func::FuncOp"> {
+  let summary = "find whole ops that an exporter wrote out";
+  let description = [{
+    Changes: softmax attention (with its masks, repeated heads and NaN guard), RMSNorm, LayerNorm, GELU, SiLU, log-softmax and
+    cross-entropy that were written with small ops become the whole ops; equal ops become one. Requires: nothing. Guarantees: the
+    same function up to rounding, except that an attention row with every key masked gives 0; every gradient that existed still
+    does. Assumes: added masks at or below -9999 mean "masked". Example: test/lit/Frontend/recognize-attention.mlir.
+  }];
+}
+
 def PlimsollAutodiff : Pass<"plimsoll-autodiff", "::mlir::ModuleOp"> {
   let summary = "append the gradient of the loss in every trainable parameter to a function's results";
   let description = [{
@@ -41,6 +51,19 @@ def PlimsollEvalMode : Pass<"plimsoll-eval-mode", "::mlir::func::FuncOp"> {
   let description = [{
     Changes: dropout becomes its operand, batch_norm normalises with its running statistics, writes and what only they needed go.
     Requires: batch_norm ops name their statistics. Guarantees: no random op, no write. Assumes: nothing.
+  }];
+}
+
+def PlimsollFuse : Pass<"plimsoll-fuse", "::mlir::func::FuncOp"> {
+  let summary = "form kernel groups";
+  let description = [{
+    Changes: expands whole ops, drops size-1 dimensions of elementwise and reduce ops, and moves every elementwise and reduce op into
+    a graph.group; broadcasts, splat constants and index values are cloned into each group that reads them. Reorders ops.
+    Requires: single-block functions (run after differentiation and optimizer expansion). Guarantees: every op outside groups is a
+    view, a library op, a read or write, a constant, or the terminator; a group has at most 32 operands, or is a single op; state is read and
+    written in the order it was. Assumes: pure ops commute. Storage: a merge never makes more bytes live across a library op than it
+    saves; cheap values are recomputed where what they are made of is live anyway.
+    Explains (remarks): nothing. Example: test/lit/Passes/fusion.mlir.
   }];
 }
 
