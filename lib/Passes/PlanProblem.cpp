@@ -322,10 +322,10 @@ private:
     return success();
   }
 
+  // Padding is a fill of the whole, then a copy into the window; both write pieces of one storage.
   LogicalResult readPad(PadOp pad) {
     CommandOperand all = window(pad.getResult(), AccessMode::Write), inner = all;
     inner.type = pad.getOperand().getType();
-    inner.access = AccessMode::ReadWrite; // keeps the padding written before
     for (auto [d, low] : llvm::enumerate(pad.getLow())) {
       inner.offsetBytes += low * all.strides[d] * static_cast<int64_t>(elementBytes(pad.getType()));
       inner.strides[d] *= pad.getInterior()[d] + 1;
