@@ -6,7 +6,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def PlimsollRecognize : Pass<"plimsoll-recognize", "::mlir::func::FuncOp"> {
+def PlimsollRecognize : Pass<"plimsoll-recognize", "::mlir::ModuleOp"> {
   let summary = "find whole ops that an exporter wrote out";
   let description = [{
     Changes: softmax attention (with its masks, repeated heads and NaN guard), RMSNorm, LayerNorm, GELU, SiLU, log-softmax and

@@ -124,11 +124,14 @@ struct Recognize : plimsoll::impl::PlimsollRecognizeBase<Recognize> {
     plimsoll::recognize::addNormPatterns(patterns);
     plimsoll::recognize::addAttentionPatterns(patterns);
     plimsoll::recognize::addLossPatterns(patterns);
-    IRRewriter rewriter(&getContext());
-    DominanceInfo dominance(getOperation());
-    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
+      IRRewriter rewriter(&getContext());
+      DominanceInfo dominance(function);
+      eliminateCommonSubExpressions(rewriter, dominance, function);
+      if (failed(applyPatternsGreedily(function, frozen)))
+        return signalPassFailure();
+    }
   }
 };
 } // namespace
