@@ -236,17 +236,17 @@ TEST_F(TrainerTest, aStopRequestFinishesTheStepAndSaves) {
 }
 
 TEST_F(TrainerTest, measuredAboveThePromiseIsItsOwnExitCode) {
-  FakeSession tooBig({.promisedTraining = 4607}); // the fake measures 4096 + 512
+  FakeSession tooBig({.promisedTraining = 4729}); // arena 4096 + runtime 512 + the token file of 122
   TrainReport report;
   EXPECT_FAILS(runtime::train(tooBig, options(1), report), ExitCode::BrokenPromise,
-               "training memory of 4,608 bytes exceeds the promise of 4,607 bytes");
-  FakeSession process({.promisedTraining = 4608, .promisedConstant = 0});
+               "training memory of 4,730 bytes exceeds the promise of 4,729 bytes");
+  FakeSession process({.promisedTraining = 4730, .promisedConstant = 0});
   TrainOptions train = options(1);
   train.overwrite = true;
   EXPECT_FAILS(runtime::train(process, train, report), ExitCode::BrokenPromise, "process memory of");
   EXPECT_THAT(
       memoryText(report.memory),
-      testing::HasSubstr("training memory  promised           4,608 bytes, measured           4,608 bytes (100.0 %)"));
+      testing::HasSubstr("training memory  promised           4,730 bytes, measured           4,730 bytes (100.0 %)"));
 }
 
 TEST_F(TrainerTest, evaluationIsWeightedAndLogged) {
