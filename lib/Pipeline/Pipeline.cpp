@@ -141,7 +141,7 @@ private:
     if (failed(kernels))
       return internalError("code generation failed; see the errors above");
     EmitInput input{*imported.module, *program, imported.weights, std::move(*kernels), {}, {}, {}, 0, options.stagingBytes, 0};
-    input.processConstantBytes = (uint64_t{64} << 20) + threads * (uint64_t{2} << 20);
+    input.processConstantBytes = (uint64_t{20} << 20) + threads * (uint64_t{1} << 20);
     input.budgetBytes = options.recipe.budgetBytes.value_or(0);
     input.bindings.assign(options.recipe.bindings.begin(), options.recipe.bindings.end());
     input.target.kind = "cpu";

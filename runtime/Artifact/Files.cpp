@@ -100,6 +100,23 @@ MappedFile::~MappedFile() {
     munmap(base, size);
 }
 
+void dropMappedPages(std::span<const std::byte> mapped) {
+  auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  auto begin = (reinterpret_cast<uintptr_t>(mapped.data()) + page - 1) / page * page;
+  auto end = (reinterpret_cast<uintptr_t>(mapped.data()) + mapped.size()) / page * page;
+  if (begin < end)
+    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+void copyFromMapping(std::span<const std::byte> mapped, std::span<std::byte> target) {
+  constexpr size_t block = size_t{1} << 20;
+  for (size_t at = 0; at < mapped.size(); at += block) {
+    size_t bytes = std::min(block, mapped.size() - at);
+    memcpy(target.data() + at, mapped.data() + at, bytes);
+    dropMappedPages(mapped.subspan(at, bytes));
+  }
+}
+
 AtomicFile::AtomicFile(std::string target, std::string temporary, int fd)
     : targetPath(std::move(target)), temporaryPath(std::move(temporary)), descriptor(fd) {}
 

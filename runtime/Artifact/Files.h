@@ -35,6 +35,13 @@ private:
   size_t size = 0;
 };
 
+/// Gives the pages that lie wholly inside `mapped`, part of a file mapping, back to the system; they are read again when touched.
+void dropMappedPages(std::span<const std::byte> mapped);
+
+/// Copies out of a file mapping in blocks and drops what was copied, so that at most one block (1 MiB) of the file counts in
+/// this process's resident memory. `target` is at least as large as `mapped`.
+void copyFromMapping(std::span<const std::byte> mapped, std::span<std::byte> target);
+
 /// The whole content of a regular file, read (not mapped), so that nobody can change it after it was checked. Fails
 /// like MappedFile::open, and when the file shrinks while it is read.
 Result<std::vector<std::byte>> readFile(const std::string &path, uint64_t maxBytes, Links links = Links::Follow);

@@ -5,6 +5,7 @@
 #include "runtime/Artifact/Files.h"
 #include "runtime/Artifact/Hash.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace plimsoll {
@@ -12,6 +13,18 @@ namespace plimsoll {
 uint64_t hash64(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 uint64_t hash64(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+
+uint64_t hashMapping(std::span<const std::byte> mapped) {
+  constexpr size_t block = size_t{1} << 20;
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (size_t at = 0; at < mapped.size(); at += block) {
+    std::span<const std::byte> part = mapped.subspan(at, std::min(block, mapped.size() - at));
+    XXH3_64bits_update(&state, part.data(), part.size());
+    dropMappedPages(part);
+  }
+  return XXH3_64bits_digest(&state);
+}
 
 std::string hashText(uint64_t hash) {
   char text[17];
@@ -23,7 +36,7 @@ Result<std::string> hashFile(const std::string &path) {
   Result<MappedFile> file = MappedFile::open(path);
   if (!file)
     return file.status();
-  return hashText(hash64(file->bytes()));
+  return hashText(hashMapping(file->bytes()));
 }
 
 } // namespace plimsoll

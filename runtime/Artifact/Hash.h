@@ -16,6 +16,9 @@ namespace plimsoll {
 uint64_t hash64(std::span<const std::byte> bytes);
 uint64_t hash64(std::string_view text);
 
+/// hash64 of a file mapping, block by block; at most one block of it stays resident.
+uint64_t hashMapping(std::span<const std::byte> mapped);
+
 /// "00ff12…": exactly 16 lower-case hexadecimal digits.
 std::string hashText(uint64_t hash);
 

@@ -11,8 +11,6 @@
 #include <fmt/ranges.h>
 #include <functional>
 #include <set>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace plimsoll::runtime {
 namespace {
@@ -87,30 +85,11 @@ void addUnknown(const SafeTensors &file, Session &session, std::vector<std::stri
       lines.push_back(fmt::format("{} is not a variable of the artifact", inQuotes(tensor.name)));
 }
 
-/// Gives the pages that lie wholly inside `bytes` of a file mapping back to the system.
-void dropFilePages(std::span<const std::byte> bytes) {
-  auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
-  auto end = (reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size()) / page * page;
-  if (begin < end)
-    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
-}
-
-/// Copies in blocks and drops what was copied, so that at most one block of the file is resident.
-void copyOut(std::span<const std::byte> from, std::span<std::byte> to) {
-  constexpr size_t block = size_t(1) << 20;
-  for (size_t at = 0; at < from.size(); at += block) {
-    size_t bytes = std::min(block, from.size() - at);
-    std::memcpy(to.data() + at, from.data() + at, bytes);
-    dropFilePages(from.subspan(at, bytes));
-  }
-}
-
 void copyVariables(const SafeTensors &file, Session &session, const Chooser &chosen) {
   const auto &variables = session.artifact().variables;
   for (size_t i = 0; i < variables.size(); ++i)
     if (chosen(*variables[i]))
-      copyOut(findTensor(file, *variables[i])->bytes, bytesOf(session, i));
+      copyFromMapping(findTensor(file, *variables[i])->bytes, bytesOf(session, i));
 }
 
 /// Variables that no checkpoint holds get their initial values; only values from a file need the whole initialize().

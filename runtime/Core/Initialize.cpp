@@ -2,6 +2,7 @@
 #include "runtime/Core/Initialize.h"
 
 #include "plimsoll/Support/Units.h"
+#include "runtime/Artifact/Files.h"
 #include "runtime/Artifact/Hash.h"
 #include "runtime/Artifact/Types.h"
 #include "runtime/Core/SafeTensors.h"
@@ -131,7 +132,7 @@ static Status checkIdentity(const ArtifactT &artifact, const SafeTensors &weight
   if (artifact.weights_bytes != 0 && artifact.weights_bytes != bytes)
     return badInput("the weights file " + inQuotes(path) + " has " + groupedDigits(bytes) + " bytes, expected " +
                     groupedDigits(artifact.weights_bytes) + "; put the file of the compilation beside the artifact");
-  std::string found = hashText(hash64(weights.fileBytes()));
+  std::string found = hashText(hashMapping(weights.fileBytes()));
   if (!expected.empty() && expected != found)
     return badInput("the weights file " + inQuotes(path) + " has the hash " + found + ", expected " +
                     inQuotes(expected) + "; put the file of the compilation beside the artifact");
@@ -176,7 +177,7 @@ Status initializeVariables(const ArtifactT &artifact, const SessionSource &sourc
     const VariableT &variable = *artifact.variables[i];
     std::span<std::byte> target = storage(i);
     if (variable.init == InitKind::File)
-      std::ranges::copy((*weights)->find(variable.init_key)->bytes, target.begin());
+      copyFromMapping((*weights)->find(variable.init_key)->bytes, target);
     else if (Status status =
                  fillElements(variable.dtype, variable.init == InitKind::Fill ? variable.fill : 0.0, target);
              !status)
