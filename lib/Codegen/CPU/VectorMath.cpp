@@ -125,9 +125,9 @@ Value VectorMath::tanh(Value x) {
   Value near = fma(mul(square, p), x, x);
   Value power = exp(add(magnitude, magnitude));
   Value quotient = arith::DivFOp::create(b, number(x, 2), add(power, number(x, 1)));
-  Value far = math::CopySignOp::create(b, sub(number(x, 1), quotient), x);
+  Value far = sub(number(x, 1), quotient);
   Value isFar = greater(magnitude, number(x, 0.625));
-  return select(isFar, far, near);
+  return math::CopySignOp::create(b, select(isFar, far, near), x); // also keeps the sign of -0
 }
 
 // Odd polynomial for |x| <= 1; 1 - exp(q(|x|)) with q fitted to log erfc up to 4, where erf rounds to 1.

@@ -59,8 +59,8 @@ enum class Cut { Whole, Units, Uneven };
 
 struct RunSettings {
   std::string cpu = "native";
-  std::vector<Storage> inputs;  ///< missing entries are Dense
-  std::vector<Storage> outputs;
+  std::vector<Storage> inputs{};  ///< missing entries are Dense
+  std::vector<Storage> outputs{};
   Cut cut = Cut::Whole;
   int inPlaceInput = -1; ///< this input shares storage with output 0
 };
