@@ -280,19 +280,23 @@ private:
     return first;
   }
 
-  /// A sum over rows reads columns; a tensor that must be written anyway is written faster row by row on its own.
+  /// A sum over rows reads columns; a tensor that feeds it and must be written anyway is written faster row by row on its own.
   bool spoilsStreaming(size_t x, size_t y, const Space &space) const {
     bool column = !space.reduced.empty() && space.reduced.back() + 1 != static_cast<int64_t>(space.iteration.size());
-    if (!column)
+    size_t plain = parts[x].space.reduced.empty() ? x : y, reducing = plain == x ? y : x;
+    if (!column || !parts[plain].space.reduced.empty() || parts[reducing].space.reduced.empty())
       return false;
-    for (size_t part : {x, y})
-      for (size_t member : parts[part].members) {
-        Value value = ops[member]->getResult(0);
-        bool full = tensorType(value).getShape() == ArrayRef<int64_t>(space.iteration);
-        if (full && llvm::any_of(value.getUsers(), [](Operation *user) { return !isRoot(user); }))
-          return true;
+    bool feeds = false, written = false;
+    for (size_t member : parts[plain].members) {
+      Value value = ops[member]->getResult(0);
+      if (tensorType(value).getShape() != ArrayRef<int64_t>(space.iteration))
+        continue;
+      for (Operation *user : value.getUsers()) {
+        feeds |= isRoot(user) && partOf[place.lookup(user)] == reducing;
+        written |= !isRoot(user);
       }
-    return false;
+    }
+    return feeds && written;
   }
 
   bool tryMerge(size_t x, size_t y) {
