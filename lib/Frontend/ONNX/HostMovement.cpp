@@ -28,9 +28,10 @@ Folded strided(const HostTensor &x, std::vector<int64_t> dims, const std::vector
   result.dtype = x.dtype;
   result.dims = std::move(dims);
   std::optional<uint64_t> count = elementCount(result.dims);
-  if (!count || (*count > hostElementLimit && !x.splat))
+  bool single = x.splat || x.count() == 1;
+  if (!count || (*count > hostElementLimit && !single))
     return std::nullopt;
-  if (x.splat && *count > 0) {
+  if (single && *count > 0) {
     result.splat = true;
     result.pushFrom(x, 0);
     return one(std::move(result));

@@ -133,6 +133,17 @@ void Importer::finishUses(const Node &node) {
       values[input].host = nullptr;
 }
 
+/// Outputs that a lowering does not make (masks of dropout, indices of pooling, caches) must be unused.
+void Importer::refuseMissingOutputs(Lowering &lowering) {
+  for (const std::string &output : lowering.node.outputs) {
+    if (output.empty() || find(output))
+      continue;
+    if (remainingUses[output] > 0)
+      (void)lowering.unsupported("its output '" + output + "' is used", "train without it");
+    values[output].poisoned = true;
+  }
+}
+
 void Importer::importNode(const Node &node) {
   b.setLoc(NameLoc::get(b.getStringAttr(node.name)));
   bool poisoned = false;
@@ -156,6 +167,8 @@ void Importer::importNode(const Node &node) {
       if (before == result.report.findings.size())
         (void)lowering.bad("its inputs do not fit the operator");
       poison();
+    } else {
+      refuseMissingOutputs(lowering);
     }
   }
   finishUses(node);

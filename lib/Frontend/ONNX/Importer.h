@@ -108,6 +108,7 @@ private:
   void importNode(const Node &node);
   bool tryFold(const Node &node);
   void finishUses(const Node &node);
+  void refuseMissingOutputs(Lowering &lowering);
   void buildResults();
   std::string pickLoss();
   mlir::Value addedLoss(mlir::Value &weight);

@@ -36,7 +36,7 @@ Value splitHeads(ImplicitLocOpBuilder &b, Value x, int64_t heads) {
 /// Everything the operator computes with, as 4-D values.
 struct AttentionInputs {
   Value q, k, v, mask;
-  double scale = 1;
+  double scale = 1, softcap = 0;
   bool causal = false;
 };
 
@@ -49,15 +49,48 @@ Value repeatHeads(ImplicitLocOpBuilder &b, Value x, int64_t heads) {
   return graph::reshape(b, spread, {s[0], heads, s[2], s[3]});
 }
 
-/// Written out, for masks that a gradient must reach (learned position biases).
+/// Lower-triangular (S, T) mask from the first key on, as 4-D booleans.
+Value causalMask(Importer &importer, int64_t queries, int64_t keys) {
+  HostTensor mask;
+  mask.dtype = DType::Bool;
+  mask.dims = {1, 1, queries, keys};
+  for (int64_t i = 0; i < queries * keys; ++i)
+    mask.push(static_cast<int64_t>(i % keys <= i / keys));
+  return importer.constant(mask);
+}
+
+/// mask or causal: both must allow a key.
+Value joinedMask(ImplicitLocOpBuilder &b, Value mask, Value causal) {
+  if (!mask)
+    return causal;
+  Dims shape;
+  for (auto [l, r] : llvm::zip(shapeOf(mask), shapeOf(causal)))
+    shape.push_back(std::max(l, r));
+  Value wide = numpyBroadcast(b, mask, shape), keep = numpyBroadcast(b, causal, shape);
+  if (graph::isFloatTensor(wide.getType()))
+    return selectOf(b, keep, wide, constantLike(b, wide, -HUGE_VAL));
+  return graph::AndOp::create(b, wide, keep);
+}
+
+/// Written out, for masks that a gradient must reach (learned position biases) and capped scores.
 Value writtenOut(Lowering &lowering, const AttentionInputs &in) {
   ImplicitLocOpBuilder &b = lowering.b;
   int64_t heads = shapeOf(in.q)[1];
   Value scores = dotOf(b, in.q, repeatHeads(b, in.k, heads), false, true);
   scores = graph::MulOp::create(b, scores, constantLike(b, scores, in.scale));
-  scores = graph::AddOp::create(b, scores, numpyBroadcast(b, in.mask, shapeOf(scores)));
-  Value weights = graph::SoftmaxOp::create(b, scores.getType(), scores, 3);
-  return dotOf(b, weights, repeatHeads(b, in.v, heads));
+  if (in.softcap != 0) {
+    Value capped = graph::TanhOp::create(b, graph::DivOp::create(b, scores, constantLike(b, scores, in.softcap)));
+    scores = graph::MulOp::create(b, capped, constantLike(b, capped, in.softcap));
+  }
+  Value mask = in.causal ? joinedMask(b, in.mask, causalMask(lowering.importer, shapeOf(in.q)[2], shapeOf(in.k)[2])) : in.mask;
+  if (mask) {
+    Value wide = numpyBroadcast(b, mask, shapeOf(scores));
+    scores = graph::isFloatTensor(wide.getType()) ? graph::AddOp::create(b, scores, wide).getResult()
+                                                  : selectOf(b, wide, scores, constantLike(b, scores, -HUGE_VAL));
+  }
+  Value weights = graph::SoftmaxOp::create(b, scores.getType(), scores, 3), zero = constantLike(b, weights, 0);
+  Value lost = graph::IsNanOp::create(b, RankedTensorType::get(shapeOf(weights), b.getI1Type()), weights);
+  return dotOf(b, selectOf(b, lost, zero, weights), repeatHeads(b, in.v, heads));
 }
 
 Value attended(ImplicitLocOpBuilder &b, const AttentionInputs &in) {
@@ -72,11 +105,13 @@ Value attended(ImplicitLocOpBuilder &b, const AttentionInputs &in) {
 LogicalResult readMask(Lowering &lowering, AttentionInputs &in) {
   ImplicitLocOpBuilder &b = lowering.b;
   int64_t queries = shapeOf(in.q)[2], keys = shapeOf(in.k)[2];
-  if (intAttribute(lowering.node, "is_causal", 0) != 0) {
-    if (queries != keys || lowering.has(3))
-      return lowering.unsupported("is_causal with a mask or with different query and key lengths", "fold the causal part into the mask");
+  bool asked = intAttribute(lowering.node, "is_causal", 0) != 0;
+  if (asked && queries == keys)
     in.causal = true;
-  }
+  if (asked && queries * keys > static_cast<int64_t>(hostElementLimit))
+    return lowering.unsupported("is_causal over more than 67,108,864 scores", "shorten the sequence");
+  if (asked && queries != keys) // ONNX aligns the triangle at the first key, graph.attention at the last
+    in.mask = causalMask(lowering.importer, queries, keys);
   if (!lowering.has(3))
     return success();
   Dims full{shapeOf(in.q)[0], shapeOf(in.q)[1], queries, keys}, own = lowering.dims(3);
@@ -90,7 +125,7 @@ LogicalResult readMask(Lowering &lowering, AttentionInputs &in) {
     findSplat(small);
     small = shrinkRepeats(small);
     KnownMask kind = classify(small, queries, keys);
-    in.causal = kind == KnownMask::Causal;
+    in.causal |= kind == KnownMask::Causal;
     if (kind != KnownMask::Other)
       return success();
     mask = lowering.importer.constant(small);
@@ -102,7 +137,8 @@ LogicalResult readMask(Lowering &lowering, AttentionInputs &in) {
   }
   Dims padded(shapeOf(mask));
   padded.insert(padded.begin(), 4 - padded.size(), 1);
-  in.mask = graph::reshape(b, mask, padded);
+  mask = graph::reshape(b, mask, padded);
+  in.mask = in.mask ? joinedMask(b, mask, in.mask) : mask;
   return success();
 }
 
@@ -111,13 +147,11 @@ LogicalResult readInputs(Lowering &lowering, AttentionInputs &in) {
   for (size_t i = 4; i < lowering.inputs(); ++i)
     if (lowering.has(i))
       return lowering.unsupported("a key-value cache", "train without a cache (use_cache=False)");
-  if (lowering.wants(1) || lowering.wants(2) || lowering.wants(3))
-    for (const Node &user : lowering.importer.model.nodes)
-      for (size_t i = 1; i < node.outputs.size(); ++i)
-        if (!node.outputs[i].empty() && llvm::is_contained(user.inputs, node.outputs[i]))
-          return lowering.unsupported("its cache or score outputs are used", "train without a cache (use_cache=False)");
-  if (floatAttribute(node, "softcap", 0) != 0)
-    return lowering.unsupported("softcap", "train without a cap on the scores");
+  static const std::set<std::string> known = {"is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap", "softmax_precision"};
+  for (const Attribute &attribute : node.attributes)
+    if (!known.count(attribute.name))
+      return lowering.unsupported("attribute " + attribute.name, "write the attention out");
+  in.softcap = floatAttribute(node, "softcap", 0);
   size_t rank = lowering.dims(0).size();
   int64_t qHeads = intAttribute(node, "q_num_heads", 0), kvHeads = intAttribute(node, "kv_num_heads", 0);
   bool fits = (rank == 4 || rank == 3) && lowering.isFloatInput(0);
@@ -145,7 +179,7 @@ static LogicalResult lowerAttention(Lowering &lowering) {
     return failure();
   ImplicitLocOpBuilder &b = lowering.b;
   bool learned = in.mask && lowering.importer.dependsOnParameter(in.mask);
-  Value y = learned ? writtenOut(lowering, in) : attended(b, in);
+  Value y = learned || in.softcap != 0 ? writtenOut(lowering, in) : attended(b, in);
   if (lowering.dims(0).size() == 3) {
     Dims shape(shapeOf(y));
     y = graph::reshape(b, graph::transpose(b, y, {0, 2, 1, 3}), {shape[0], shape[2], shape[1] * shape[3]});

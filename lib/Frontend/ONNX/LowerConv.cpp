@@ -84,13 +84,15 @@ static LogicalResult lowerConv(Lowering &lowering) {
 }
 
 /// Pads that give the wanted output_shape, split as auto_pad says.
-static void padsForShape(const Lowering &lowering, ArrayRef<int64_t> spatial, const std::vector<int64_t> &outputPadding, Window &w) {
+static void padsForShape(const Lowering &lowering, ArrayRef<int64_t> spatial, std::vector<int64_t> &outputPadding, Window &w) {
   std::vector<int64_t> wanted = intsAttribute(lowering.node, "output_shape");
   std::string mode = textAttribute(lowering.node, "auto_pad", "NOTSET");
   size_t n = spatial.size();
   for (size_t d = 0; d < n && (!wanted.empty() || mode.rfind("SAME", 0) == 0); ++d) {
     int64_t target = wanted.empty() ? spatial[d] * w.strides[d] : wanted[wanted.size() - n + d];
-    int64_t total = std::max<int64_t>(0, w.strides[d] * (spatial[d] - 1) + outputPadding[d] + (w.kernel[d] - 1) * w.dilations[d] + 1 - target);
+    int64_t total = w.strides[d] * (spatial[d] - 1) + outputPadding[d] + (w.kernel[d] - 1) * w.dilations[d] + 1 - target;
+    outputPadding[d] += std::max<int64_t>(0, -total); // a larger result than the window reaches ends in zeros
+    total = std::max<int64_t>(0, total);
     w.pads[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
     w.pads[d + n] = total - w.pads[d];
   }
@@ -149,13 +151,11 @@ static constexpr const char *poolExpected = "expected (N, C, s...) with 1 to 3 s
 
 static LogicalResult lowerMaxPool(Lowering &lowering) {
   Window window;
+  if (!lowering.isFloatInput(0))
+    return lowering.unsupported("pooling of integers", "convert the input to a float type");
   Dims shape = poolShape(lowering, window);
   if (shape.empty())
     return lowering.bad(poolExpected);
-  if (lowering.wants(1))
-    for (const Node &user : lowering.importer.model.nodes)
-      if (llvm::is_contained(user.inputs, lowering.node.outputs[1]))
-        return lowering.unsupported("its indices output is used", "pool without return_indices");
   Value x = lowering.tensor(0);
   Type indices = RankedTensorType::get(shape, lowering.b.getI32Type());
   auto pool = graph::MaxPoolOp::create(lowering.b, graph::tensorLike(x.getType(), shape), indices, x, window.kernel, window.strides, window.pads,

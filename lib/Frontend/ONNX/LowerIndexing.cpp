@@ -172,40 +172,40 @@ static LogicalResult lowerGatherNd(Lowering &lowering) {
   return lowering.done(graph::GatherOp::create(b, graph::tensorLike(x.getType(), out), rowsOf, rows, 0));
 }
 
-/// Writes updates to known, distinct rows: the updates scattered into zeros, chosen by a known mask.
+/// Writes updates to known rows: every row is taken from the data or from its last update.
 static LogicalResult lowerScatterNd(Lowering &lowering) {
   ImplicitLocOpBuilder &b = lowering.b;
   std::string reduction = textAttribute(lowering.node, "reduction", "none");
+  bool adds = reduction == "add" && lowering.isFloatInput(0);
   std::optional<TupleIndexing> shape = tupleIndexing(lowering);
-  if (!lowering.host(1) || !lowering.isFloatInput(0) || (reduction != "none" && reduction != "add"))
-    return lowering.unsupported("scatters at run-time indices, of integers, or with reduction '" + reduction + "'", "write them with Where or Concat");
+  if (!lowering.host(1) || (reduction != "none" && !adds))
+    return lowering.unsupported("scatters at run-time indices or with reduction '" + reduction + "'", "write them with Where or Concat");
   Value x = lowering.tensor(0), updates = lowering.tensor(2);
   if (!shape || shape->batch != 0 || !x || !updates || lowering.dtype(2) != lowering.dtype(0))
     return lowering.bad("expected integer index tuples that fit the data, and updates of its type");
   Dims data = lowering.dims(0), flat = shape->rest, rowDims = shape->rest;
   int64_t total = productOf(ArrayRef<int64_t>(data).take_front(shape->width));
   auto rows = knownRows(*lowering.host(1), data, *shape);
-  std::set<int64_t> distinct;
-  if (rows)
-    distinct.insert(rows->begin(), rows->end());
-  if (!rows || rows->empty() || productOf(lowering.dims(2)) != static_cast<int64_t>(rows->size()) * productOf(shape->rest))
+  int64_t count = rows ? static_cast<int64_t>(rows->size()) : 0;
+  if (count == 0 || productOf(lowering.dims(2)) != count * productOf(shape->rest) || total > static_cast<int64_t>(hostElementLimit))
     return lowering.bad("expected indices inside the data and one update per index");
-  if (reduction == "none" && distinct.size() != rows->size())
-    return lowering.unsupported("two updates of one place", "make the indices distinct");
   flat.insert(flat.begin(), total);
-  rowDims.insert(rowDims.begin(), static_cast<int64_t>(rows->size()));
-  Value list = lowering.importer.constant(hostInts(*rows));
-  Value scattered = graph::ScatterAddOp::create(b, graph::tensorLike(x.getType(), flat), list, graph::reshape(b, updates, rowDims), 0);
-  scattered = graph::reshape(b, scattered, data);
-  if (reduction == "add")
-    return lowering.done(graph::AddOp::create(b, x, scattered));
-  HostTensor written;
-  written.dtype = DType::Bool;
-  written.dims = {total};
+  rowDims.insert(rowDims.begin(), count);
+  updates = graph::reshape(b, updates, rowDims);
+  if (adds) {
+    Value list = lowering.importer.constant(hostInts(*rows));
+    Value scattered = graph::ScatterAddOp::create(b, graph::tensorLike(x.getType(), flat), list, updates, 0);
+    return lowering.done(graph::AddOp::create(b, x, graph::reshape(b, scattered, data)));
+  }
+  std::vector<int64_t> sources;
   for (int64_t row = 0; row < total; ++row)
-    written.push(static_cast<int64_t>(distinct.count(row)));
-  Value mask = graph::broadcast(b, lowering.importer.constant(written), {0}, flat);
-  return lowering.done(selectOf(b, graph::reshape(b, mask, data), scattered, x));
+    sources.push_back(row);
+  for (int64_t i = 0; i < count; ++i)
+    sources[static_cast<size_t>((*rows)[static_cast<size_t>(i)])] = total + i;
+  Dims joined = flat;
+  joined[0] += count;
+  Value both = graph::ConcatOp::create(b, graph::tensorLike(x.getType(), joined), SmallVector<Value>{graph::reshape(b, x, flat), updates}, 0);
+  return lowering.done(graph::reshape(b, gatherKnownRows(lowering, both, 0, sources), data));
 }
 
 static LogicalResult lowerOneHot(Lowering &lowering) {
@@ -214,7 +214,7 @@ static LogicalResult lowerOneHot(Lowering &lowering) {
   int64_t rank = static_cast<int64_t>(dims.size()) + 1;
   auto axis = normalAxis(intAttribute(lowering.node, "axis", -1), rank);
   const HostTensor *depth = lowering.host(1), *offOn = lowering.host(2);
-  if (!axis || !isIndex(lowering.dtype(0)) || !depth || depth->count() != 1 || depth->integer(0) < 1 || !offOn || offOn->count() != 2)
+  if (!axis || lowering.dtype(0) == DType::Bool || !depth || depth->count() != 1 || depth->integer(0) < 1 || !offOn || offOn->count() != 2)
     return lowering.bad("expected integer indices, a known depth and known off and on values");
   dims.insert(dims.begin() + *axis, depth->integer(0));
   if (!elementCount(dims))
@@ -222,7 +222,7 @@ static LogicalResult lowerOneHot(Lowering &lowering) {
   for (int64_t d = 0; d < rank; ++d)
     if (d != *axis)
       identity.push_back(d);
-  Value classes = lowering.tensor(0);
+  Value classes = graph::convert(b, lowering.tensor(0), b.getI64Type());
   Value size = constantLike(b, classes, static_cast<double>(depth->integer(0)));
   Value negative = graph::compare(b, CompareDirection::LT, classes, constantLike(b, classes, 0));
   classes = selectOf(b, negative, graph::AddOp::create(b, classes, size), classes);

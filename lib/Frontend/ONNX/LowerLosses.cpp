@@ -127,19 +127,14 @@ static LogicalResult lowerLoss(Lowering &lowering, bool logProbabilities) {
 static LogicalResult lowerCrossEntropy(Lowering &lowering) { return lowerLoss(lowering, false); }
 static LogicalResult lowerNll(Lowering &lowering) { return lowerLoss(lowering, true); }
 
-/// Output 1, the mask, cannot be known without drawing the numbers, so it must be unused.
+/// Output 1, the mask, is known only in evaluation mode.
 static LogicalResult lowerDropout(Lowering &lowering) {
-  const Node &node = lowering.node;
   double ratio = lowering.host(1) && lowering.host(1)->count() == 1 ? lowering.host(1)->real(0) : 0.5;
   bool training = lowering.has(2) && lowering.host(2) && lowering.host(2)->count() == 1 && lowering.host(2)->integer(0) != 0;
   if ((lowering.has(1) && !lowering.host(1)) || (lowering.has(2) && !lowering.host(2)))
     return lowering.unsupported("its ratio or training mode is computed at run time", "make them constants");
   if (!(ratio >= 0 && ratio <= 1) || !lowering.isFloatInput(0))
     return lowering.bad("expected a float input and a ratio within [0, 1]");
-  if (lowering.wants(1) && training)
-    for (const Node &user : lowering.importer.model.nodes)
-      if (llvm::is_contained(user.inputs, node.outputs[1]))
-        return lowering.unsupported("its mask output is used", "multiply by the dropped-out ones instead");
   if (!training && lowering.wants(1))
     (void)lowering.doneHost(1, hostSplat(DType::Bool, {lowering.dims(0).begin(), lowering.dims(0).end()}, 1));
   Value x = lowering.tensor(0);

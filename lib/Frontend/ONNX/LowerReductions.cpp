@@ -120,6 +120,8 @@ static LogicalResult lowerLpNormalization(Lowering &lowering) {
     return lowering.bad("expected a float input, an axis of it and p 1 or 2");
   Value x = lowering.tensor(0);
   Value norm = reduced(b, p == 1 ? Reduction::L1 : Reduction::L2, x, {*axis});
+  Value positive = graph::compare(b, CompareDirection::GT, norm, constantLike(b, norm, 0)); // 0/0 is 0
+  norm = selectOf(b, positive, norm, constantLike(b, norm, 1));
   return lowering.done(graph::DivOp::create(b, x, graph::broadcastBack(b, norm, {*axis}, shape)));
 }
 

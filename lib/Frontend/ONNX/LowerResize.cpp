@@ -22,7 +22,7 @@ struct Resample {
 double sourceOf(const Resample &r, int64_t i) {
   double x = static_cast<double>(i), in = static_cast<double>(r.in), out = static_cast<double>(r.out);
   if (r.coordinates == "align_corners")
-    return r.out == 1 ? 0 : x * (in - 1) / (out - 1);
+    return r.out == 1 ? 0 : x * (in - 1) / (r.scale * in - 1);
   if (r.coordinates == "asymmetric")
     return x / r.scale;
   if (r.coordinates == "pytorch_half_pixel")

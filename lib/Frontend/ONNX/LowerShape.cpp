@@ -278,7 +278,8 @@ static LogicalResult lowerSpaceToDepth(Lowering &lowering) {
   if (d.size() != 4 || block < 1 || d[2] % block != 0 || d[3] % block != 0)
     return lowering.bad("expected (N, C, H, W) with H and W divisible by blocksize");
   Value x = graph::reshape(lowering.b, lowering.tensor(0), {d[0], d[1], d[2] / block, block, d[3] / block, block});
-  x = graph::transpose(lowering.b, x, {0, 3, 5, 1, 2, 4});
+  bool columnRow = textAttribute(lowering.node, "mode", "DCR") == "CRD";
+  x = graph::transpose(lowering.b, x, columnRow ? Dims{0, 1, 3, 5, 2, 4} : Dims{0, 3, 5, 1, 2, 4});
   return lowering.done(graph::reshape(lowering.b, x, {d[0], d[1] * block * block, d[2] / block, d[3] / block}));
 }
 

@@ -24,7 +24,7 @@ std::string Importer::pickLoss() {
     return scalars.front();
   if (named.size() == 1 && options.lossName.empty())
     return named.front();
-  if (options.lossName.empty() && scalars.empty() && !options.requireLoss)
+  if (options.lossName.empty() && !options.requireLoss)
     return "";
   std::string list;
   for (const ValueInfo &output : model.outputs)
