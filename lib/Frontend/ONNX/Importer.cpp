@@ -108,13 +108,13 @@ bool Importer::tryFold(const Node &node) {
   std::vector<const HostTensor *> inputs;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Imported *value = node.inputs[i].empty() ? nullptr : find(node.inputs[i]);
-    bool typeOnly = node.opType == "CastLike" && i == 1;
+    bool typeOnly = node.opType == "CastLike" && i == 1 && value;
     if (value && !value->host && !typeOnly)
       return false;
     inputs.push_back(value ? value->host.get() : nullptr);
   }
   HostTensor likeType; // CastLike reads only the type of its second input
-  if (node.opType == "CastLike" && inputs.size() == 2 && !inputs[1]) {
+  if (node.opType == "CastLike" && inputs.size() == 2 && !inputs[1] && !node.inputs[1].empty()) {
     likeType = hostSplat(dtypeOf(*find(node.inputs[1])), {}, 0);
     inputs[1] = &likeType;
   }
@@ -163,7 +163,7 @@ void Importer::importNode(const Node &node) {
   } else if (lower != table.end() && !tryFold(node)) {
     Lowering lowering(*this, node, b);
     size_t before = result.report.findings.size();
-    if (failed(lower->second(lowering))) {
+    if (failed(lowering.checkOperands()) || failed(lower->second(lowering))) {
       if (before == result.report.findings.size())
         (void)lowering.bad("its inputs do not fit the operator");
       poison();

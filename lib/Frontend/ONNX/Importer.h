@@ -46,6 +46,8 @@ public:
   /// Input i broadcast (numpy rules) to `shape`; host splats become splat constants of that shape.
   mlir::Value broadcast(size_t i, llvm::ArrayRef<int64_t> shape);
 
+  /// Reports (and fails on) inputs that the operator cannot do without.
+  mlir::LogicalResult checkOperands();
   mlir::LogicalResult done(mlir::Value value) { return done(0, value); }
   mlir::LogicalResult done(size_t output, mlir::Value value);
   mlir::LogicalResult doneHost(size_t output, HostTensor value);

@@ -72,6 +72,7 @@ struct Model {
   std::vector<ValueInfo> inputs, outputs; ///< inputs exclude those that are initializers
   std::vector<TensorData> initializers;
   std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> exportedKinds; ///< initializer -> "PARAMETER", "BUFFER", ... where torch.export says so
   std::vector<std::string> unsupportedFeatures; ///< e.g. sparse initializers: reported as unsupported by the importer
 };
 

@@ -58,7 +58,10 @@ static void addTailBuffers(const Model &model, const std::set<std::string> &stat
   }
 }
 
+// PyTorch's exporter records what each initializer was; where it says nothing, names have to tell.
 bool Importer::isParameter(const TensorData &tensor) const {
+  if (auto kind = model.exportedKinds.find(tensor.name); kind != model.exportedKinds.end())
+    return kind->second == "PARAMETER" && isFloat(tensor.dtype) && !tensor.bytes.empty() && !matchesAny(options.buffers, tensor.name);
   bool constantLikeName = tensor.name.find('.') == std::string::npos && elementCount(tensor.dims).value_or(0) <= 1 &&
                           (tensor.dims.size() <= 1);
   return isFloat(tensor.dtype) && !constantLikeName && !tensor.bytes.empty() && !bufferNames.count(tensor.name) &&

@@ -7,6 +7,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <onnx/onnx_pb.h>
 
 #include <climits>
@@ -124,6 +125,21 @@ Status readNode(const ::onnx::NodeProto &proto, size_t index, const Message &mes
   return Status::ok();
 }
 
+/// What torch.export says of an initializer ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"), from the metadata of its value info: field 4
+/// of ValueInfoProto, which is newer than the protobuf classes used here and so arrives as an unknown field.
+std::string exportedKind(const ::onnx::ValueInfoProto &proto) {
+  constexpr int metadataField = 4;
+  const google::protobuf::UnknownFieldSet &unknown = proto.GetReflection()->GetUnknownFields(proto);
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    const google::protobuf::UnknownField &field = unknown.field(i);
+    ::onnx::StringStringEntryProto entry;
+    if (field.number() == metadataField && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED &&
+        entry.ParseFromString(field.length_delimited()) && entry.key() == "pkg.torch.export.graph_signature.InputSpec.kind")
+      return entry.value();
+  }
+  return "";
+}
+
 Status readGraph(const Message &message, ExternalData &external, Model &model) {
   const ::onnx::GraphProto &graph = message->graph();
   model.graphName = graph.name();
@@ -138,6 +154,9 @@ Status readGraph(const Message &message, ExternalData &external, Model &model) {
     model.inputs.push_back(readValueInfo(proto));
   for (const auto &proto : graph.output())
     model.outputs.push_back(readValueInfo(proto));
+  for (const auto &proto : graph.value_info())
+    if (std::string kind = exportedKind(proto); !kind.empty())
+      model.exportedKinds[proto.name()] = kind;
   for (const auto &proto : graph.node())
     if (Status status = readNode(proto, model.nodes.size(), message, external, model.nodes.emplace_back()); !status)
       return status;
