@@ -83,6 +83,8 @@ class Check:
     def compile(self, kind, flags):
         artifact = self.scratch / f"{self.name}.{kind}.plim"
         command = [self.tool("plimsoll-compile"), self.folder / f"{self.name}.onnx", "-q", "-o", artifact, "--precision", self.options.precision, *flags]
+        for dim, size in self.record.get("bind", {}).items():
+            command += ["--bind", f"{dim}={size}"]
         if self.options.budget:
             command += ["--budget", self.options.budget]
         run(command)

@@ -71,12 +71,32 @@ bool Importer::isParameter(const TensorData &tensor) const {
 void Importer::declareVariable(const TensorData &tensor, graph::VariableKind kind, bool trainable) {
   auto type = RankedTensorType::get(tensor.dims, elementType(*b.getContext(), tensor.dtype));
   b.setLoc(NameLoc::get(b.getStringAttr(tensor.name)));
-  variables[tensor.name] = graph::VariableOp::create(b, tensor.name, type, kind, trainable, nullptr, nullptr, nullptr, nullptr);
+  SmallVector<StringRef> names;
+  for (const auto &[name, other] : aliases)
+    if (name == tensor.name)
+      names.push_back(other);
+  ArrayAttr others = names.empty() ? ArrayAttr() : b.getStrArrayAttr(names);
+  variables[tensor.name] = graph::VariableOp::create(b, tensor.name, type, kind, trainable, nullptr, others, nullptr, nullptr);
   result.weights.add(tensor.name, {tensor.dtype, tensor.dims, tensor.bytes, tensor.owner});
   values[tensor.name].variable = tensor.name;
 }
 
+/// Other names of tied parameters: written by plimsoll.export, or Identity nodes over initializers (the TorchScript exporter).
+void Importer::readAliases() {
+  if (auto listed = model.metadata.find("plimsoll.aliases"); listed != model.metadata.end()) {
+    SmallVector<StringRef> lines;
+    StringRef(listed->second).split(lines, '\n', -1, false);
+    for (StringRef line : lines)
+      aliases.emplace_back(line.split('\t').first.str(), line.split('\t').second.str());
+  }
+  for (const Node &node : model.nodes)
+    if (node.opType == "Identity" && node.inputs.size() == 1 && node.outputs.size() == 1 && StringRef(node.outputs[0]).contains('.') &&
+        !StringRef(node.outputs[0]).contains('/'))
+      aliases.emplace_back(node.inputs[0], node.outputs[0]);
+}
+
 void Importer::classifyInitializers() {
+  readAliases();
   constexpr uint64_t hostBufferLimit = uint64_t(4) << 20;
   for (const Node &node : model.nodes) {
     for (size_t i : settingPositions(node.opType))
