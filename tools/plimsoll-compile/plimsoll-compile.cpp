@@ -123,18 +123,52 @@ static int run(const CompileOptions &options, const CommandLine &line) {
   return 0;
 }
 
+/// The path given by --recipe PATH or --recipe=PATH, or nothing.
+static std::string recipeArgument(int argc, char **argv) {
+  static const std::string option = "--recipe";
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word == option && i + 1 < argc)
+      return argv[i + 1];
+    if (word.compare(0, option.size() + 1, option + "=") == 0)
+      return word.substr(option.size() + 1);
+  }
+  return "";
+}
+
+/// The command line for the provenance, without what does not shape the artifact (where it goes, how much is printed) and
+/// without the folders of its inputs: the same input gives the same bytes wherever it lies.
+static std::string provenanceFlags(int argc, char **argv, const CommandLine &line) {
+  auto startsWith = [](const std::string &word, const char *start) { return word.rfind(start, 0) == 0; };
+  std::string text;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word == "-o" || word == "--output") {
+      ++i;
+      continue;
+    }
+    if (startsWith(word, "-o") || startsWith(word, "--output=") || word == "-q" || word == "--quiet" || word == "--json")
+      continue;
+    if (startsWith(word, "--recipe="))
+      word = "--recipe=" + std::filesystem::path(line.recipePath).filename().string();
+    if (word == line.model || word == line.recipePath)
+      word = std::filesystem::path(word).filename().string();
+    text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
 int main(int argc, char **argv) {
   CLI::App app{"Compiles a model's training step ahead of time. Exit codes: 0 ok, 1 internal, 2 usage, 3 bad input, 4 unsupported, 5 does not fit."};
   CommandLine line;
   CompileOptions options;
   // The recipe is read first so that flags override it: flags are parsed into the recipe it fills.
-  for (int i = 1; i + 1 < argc; ++i)
-    if (std::string(argv[i]) == "--recipe") {
-      Result<Recipe> recipe = readRecipe(argv[i + 1]);
-      if (!recipe)
-        return fail(recipe.status(), line);
-      options.recipe = *recipe;
-    }
+  if (std::string path = recipeArgument(argc, argv); !path.empty()) {
+    Result<Recipe> recipe = readRecipe(path);
+    if (!recipe)
+      return fail(recipe.status(), line);
+    options.recipe = *recipe;
+  }
   addFlags(app, line, options.recipe);
   try {
     app.parse(argc, argv);
@@ -157,7 +191,6 @@ int main(int argc, char **argv) {
   options.outputPath = line.output;
   options.cpu = line.cpu;
   options.threads = line.threads;
-  for (int i = 1; i < argc; ++i)
-    options.flags += (i > 1 ? " " : "") + std::string(argv[i]);
+  options.flags = provenanceFlags(argc, argv, line);
   return line.lint ? lint(options, line) : run(options, line);
 }
