@@ -61,7 +61,7 @@ int64_t Importer::bindDim(const ValueInfo &input, size_t d, std::set<std::string
       report(Severity::Error, "bad-binding", position, "", "is fixed to " + std::to_string(dim.size) + " but bound to " +
              std::to_string(bound->second), "drop the binding or export with dynamic shapes", ExitCode::BadInput);
   }
-  if (dim.size < 0)
+  if (dim.size < 0 && used.insert("?" + (dim.symbol.empty() ? position : dim.symbol)).second) // each name once
     report(Severity::Error, "unbound-dim", dim.symbol.empty() ? position : dim.symbol, "", "dimension " + std::to_string(d) + " of input '" +
            input.name + "' has no size", "add --bind " + (dim.symbol.empty() ? position : dim.symbol) + "=SIZE", ExitCode::BadInput);
   return dim.size;

@@ -103,6 +103,7 @@ public:
 
 private:
   void classifyInitializers();
+  void readAliases();
   bool isParameter(const TensorData &tensor) const;
   void declareVariable(const TensorData &tensor, graph::VariableKind kind, bool trainable);
   bool bindInputs();
@@ -124,6 +125,7 @@ private:
   std::map<std::string, size_t> remainingUses;
   std::map<std::string, mlir::Value> reads;
   std::map<std::string, graph::VariableOp> variables;
+  std::vector<std::pair<std::string, std::string>> aliases; ///< parameter, other name
   std::set<std::string> bufferNames, settingNames, batchNormStats;
   llvm::SmallVector<mlir::Value> results;
   llvm::SmallVector<mlir::DictionaryAttr> resultAttributes;
