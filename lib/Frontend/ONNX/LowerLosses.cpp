@@ -57,11 +57,10 @@ Value classLoss(ImplicitLocOpBuilder &b, const ClassLoss &loss, Value &weight) {
   Value sum = graph::reduceSum(b, losses, {0});
   if (loss.reduction == LossReduction::Sum)
     return sum;
-  Value total = graph::reduceSum(b, weights, {0});
-  Value one = constantLike(b, total, 1);
-  weight = loss.classWeights ? selectOf(b, graph::compare(b, CompareDirection::EQ, total, constantLike(b, total, 0)), one, total)
-                             : graph::MaximumOp::create(b, total, one).getResult();
-  return graph::DivOp::create(b, sum, weight);
+  // The weight is what counted, 0 when nothing did; only the divisor is guarded, so that an empty batch has loss 0.
+  weight = graph::reduceSum(b, weights, {0});
+  Value zero = constantLike(b, weight, 0), one = constantLike(b, weight, 1);
+  return graph::DivOp::create(b, sum, selectOf(b, graph::compare(b, CompareDirection::EQ, weight, zero), one, weight));
 }
 
 Value meanCrossEntropy(ImplicitLocOpBuilder &b, Value logits, Value labels, int64_t classAxis, int64_t ignoreIndex, Value &weight) {
