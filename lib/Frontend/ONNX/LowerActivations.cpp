@@ -155,8 +155,9 @@ static LogicalResult lowerClip(Lowering &lowering) {
     if (lowering.has(i) && (productOf(lowering.dims(i)) != 1 || lowering.dims(i).size() > 1 || lowering.dtype(i) != lowering.dtype(0)))
       return lowering.bad("expected scalar bounds of the input's element type");
   Value x = lowering.tensor(0);
-  StringRef name = lowering.node.name;
-  bool strict = name.contains("hardtanh") || name.contains("relu6");
+  // The dynamo exporter names the node only "n4" but its output after the PyTorch op.
+  std::string name = lowering.node.name + " " + lowering.node.outputs[0];
+  bool strict = StringRef(name).contains("hardtanh") || StringRef(name).contains("relu6");
   x = clipped(lowering, x, 1, strict ? CompareDirection::LE : CompareDirection::LT);
   return lowering.done(clipped(lowering, x, 2, strict ? CompareDirection::GE : CompareDirection::GT));
 }
