@@ -112,3 +112,15 @@ std::optional<StorageWindow> plimsoll::windowOf(Value value) {
   inner->strides = *strides;
   return inner;
 }
+
+bool plimsoll::isWholeStorage(Value value) {
+  std::optional<StorageWindow> window = windowOf(value);
+  return window && window->offset == 0 && tensorType(window->base).getNumElements() == tensorType(value).getNumElements() &&
+         isDense(tensorType(value).getShape(), window->strides);
+}
+
+bool plimsoll::hasOwnStorage(Value value) {
+  std::optional<StorageWindow> window = windowOf(value);
+  Operation *owner = window ? window->base.getDefiningOp() : nullptr;
+  return owner && !isa<ReadOp>(owner) && isWholeStorage(value);
+}

@@ -24,4 +24,10 @@ std::optional<StorageWindow> windowOf(mlir::Value value);
 /// Whether the window walks memory like a dense row-major tensor of `shape` (size-1 dimensions may have any stride).
 bool isDense(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 
+/// Whether `value` is all elements of its base in the base's order: the base itself, or a reshape of it.
+bool isWholeStorage(mlir::Value value);
+
+/// Whether a state write may take `value`: all of an op's result, not (a part of) an argument or of a variable.
+bool hasOwnStorage(mlir::Value value);
+
 } // namespace plimsoll

@@ -10,8 +10,8 @@ using namespace plimsoll;
 using planner::StorageId;
 
 void plimsoll::outlineConstants(ModuleOp module) {
-  SymbolTable symbols(module);
   llvm::DenseMap<Attribute, std::string> names;
+  unsigned next = 0;
   SmallVector<graph::ConstantOp> constants;
   for (auto function : module.getOps<func::FuncOp>())
     for (auto constant : function.getBody().front().getOps<graph::ConstantOp>())
@@ -21,9 +21,12 @@ void plimsoll::outlineConstants(ModuleOp module) {
     bool isFill = elements && elements.isSplat();
     if (isFill && llvm::all_of(constant->getUsers(), [](Operation *user) { return isa<graph::WriteOp>(user); }))
       continue; // a write of a splat is a fill command
-    auto [entry, isNew] = names.try_emplace(constant.getValue(), "constant." + std::to_string(names.size()));
+    auto [entry, isNew] = names.try_emplace(constant.getValue());
     OpBuilder builder(constant);
     if (isNew) {
+      do
+        entry->second = "constant." + std::to_string(next++);
+      while (module.lookupSymbol(entry->second));
       OpBuilder top(module.getBody(), module.getBody()->begin());
       auto variable = graph::VariableOp::create(top, constant.getLoc(), entry->second, constant.getType(), graph::VariableKind::Constant);
       variable.setValueAttr(constant.getValue());
@@ -121,6 +124,8 @@ private:
   // The workspace of command `index`, as a buffer that lives for this command alone.
   plan::OperandAttr scratch(const PlannedEntry &entry, size_t index, uint64_t bytes, StringRef label) {
     std::string name = "workspace." + std::to_string(index);
+    while (program.lookupSymbol(name)) // a variable of the model may be called so
+      name += "_";
     auto at = static_cast<int64_t>(index);
     transient(name, entry.solution.workspaceOffsets[index], bytes, plan::BufferClass::Workspace, at, at, label);
     auto type = RankedTensorType::get({static_cast<int64_t>(bytes)}, builder.getIntegerType(8, false));

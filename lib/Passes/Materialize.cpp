@@ -2,6 +2,8 @@
 #include "lib/Passes/Layout.h"
 #include "lib/Passes/Passes.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace plimsoll {
 #define GEN_PASS_DEF_PLIMSOLLMATERIALIZE
 #include "lib/Passes/Passes.h.inc"
@@ -44,27 +46,42 @@ static void materialise(OpOperand &use) {
   use.set(CopyOp::create(builder, use.get().getLoc(), use.get()));
 }
 
-// A state write needs a value with storage of its own: not a view, and not the value of an argument or another variable.
-static bool ownsStorage(Value value) {
-  Operation *op = value.getDefiningOp();
-  return op && !op->hasTrait<GraphView>() && !isa<ReadOp>(op);
+// The caller sees a result after the entry has run: the old value of a variable that the entry writes must be set aside. The copy is made
+// where the value is read, so that the update itself can still run in the variable.
+static void keepOldValue(OpOperand &use) {
+  OpBuilder builder(use.getOwner()->getContext());
+  builder.setInsertionPointAfterValue(use.get());
+  use.set(CopyOp::create(builder, use.get().getLoc(), use.get()));
+}
+
+static bool isOverwritten(Value base, const llvm::StringSet<> &written) {
+  auto read = base.getDefiningOp<ReadOp>();
+  return read && written.contains(read.getVariable());
 }
 
 namespace {
 struct Materialize : public plimsoll::impl::PlimsollMaterializeBase<Materialize> {
   void runOnOperation() override {
-    getOperation().walk([](Operation *op) {
+    llvm::StringSet<> written;
+    getOperation().walk([&](WriteOp write) { written.insert(write.getVariable()); });
+    getOperation().walk([&](Operation *op) {
       if (op->getParentOfType<GroupOp>())
         return;
-      for (OpOperand &use : op->getOpOperands()) {
-        std::optional<StorageWindow> window = windowOf(use.get());
-        bool fits = window && (isa<WriteOp>(op) ? ownsStorage(use.get()) : takesWindow(use, *window));
-        if (auto reshape = dyn_cast<ReshapeOp>(op); reshape && fits)
-          fits = windowOf(reshape.getResult()).has_value();
-        if (!fits)
-          materialise(use);
-      }
+      for (OpOperand &use : op->getOpOperands())
+        fit(use, written);
     });
+  }
+
+  static void fit(OpOperand &use, const llvm::StringSet<> &written) {
+    Operation *op = use.getOwner();
+    std::optional<StorageWindow> window = windowOf(use.get());
+    bool fits = window && (isa<WriteOp>(op) ? hasOwnStorage(use.get()) : takesWindow(use, *window));
+    if (auto reshape = dyn_cast<ReshapeOp>(op); reshape && fits)
+      fits = windowOf(reshape.getResult()).has_value();
+    if (isa<func::ReturnOp>(op) && window && isOverwritten(window->base, written))
+      keepOldValue(use);
+    else if (!fits)
+      materialise(use);
   }
 };
 } // namespace

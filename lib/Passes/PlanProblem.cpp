@@ -1,9 +1,10 @@
 // From values to storages and commands.
-// Every op result that is not a view gets a storage. A result that only replaces a variable is computed straight into the variable's
+// Every op result that is not a view gets a storage. A result that replaces a variable is computed straight into the variable's
 // storage when nobody reads the old value afterwards; otherwise a copy follows at the end of the entry, where every reader is done.
 #include "lib/Passes/PlanProblem.h"
 
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace plimsoll;
@@ -106,26 +107,50 @@ public:
   EntryReader(func::FuncOp entry, CompileTarget &chosen, uint64_t alignment) : function(entry), target(chosen) { draft.problem.alignment = alignment; }
 
   FailureOr<EntryDraft> read() {
+    if (failed(checkState()))
+      return failure();
     addVariables();
     addInputs();
     assignWrites();
     for (Operation &op : function.getBody().front().without_terminator())
       if (failed(readOp(&op)))
         return failure();
-    for (WriteOp write : copiedWrites)
-      if (failed(copyInto(write)))
+    for (WriteOp write : lateWrites)
+      if (failed(emitWrite(write)))
         return failure();
     addOutputs();
     return std::move(draft);
   }
 
 private:
+  // A read is the variable's storage itself, so it must mean the value from before the entry: reads first, one write per variable,
+  // nothing written or returned that a write could change under its reader.
+  LogicalResult checkState() {
+    llvm::StringSet<> written;
+    for (Operation &op : function.getBody().front()) {
+      if (auto read = dyn_cast<ReadOp>(op); read && written.contains(read.getVariable()))
+        return read.emitOpError("reads @") << read.getVariable() << " after it was written; expected every read first (run --plimsoll-training-step)";
+      auto write = dyn_cast<WriteOp>(op);
+      if (!write)
+        continue;
+      if (!written.insert(write.getVariable()).second)
+        return write.emitOpError("writes @") << write.getVariable() << " a second time; expected one write per entry (run --plimsoll-training-step)";
+      if (!hasOwnStorage(write.getValue()))
+        return write.emitOpError("writes a value without storage of its own (run --plimsoll-materialize)");
+    }
+    for (Value value : function.getBody().front().getTerminator()->getOperands())
+      if (auto read = windowOf(value)->base.getDefiningOp<ReadOp>(); read && written.contains(read.getVariable()))
+        return emitError(value.getLoc()) << "returns the old value of @" << read.getVariable() << ", which is written (run --plimsoll-materialize)";
+    return success();
+  }
+
   //===--- storages ---===//
   void addVariables() {
     for (auto variable : function->getParentOfType<ModuleOp>().getOps<VariableOp>()) {
       StorageId id = draft.problem.addStorage(variable.getSymName().str(), tensorBytes(variable.getType()), classOf(variable.getKind()), variable.getSymName().str());
       draft.problem.storages[id].persistent = true;
       variables[variable.getSymName()] = id;
+      names.insert(variable.getSymName());
     }
     for (ReadOp read : function.getBody().front().getOps<ReadOp>())
       storages[read.getResult()] = variables.lookup(read.getVariable());
@@ -135,7 +160,7 @@ private:
     for (BlockArgument argument : function.getArguments()) {
       auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "graph.name");
       std::string port = name ? name.getValue().str() : "input" + std::to_string(argument.getArgNumber());
-      StorageId id = draft.problem.addStorage("input." + port, tensorBytes(argument.getType()), StorageClass::Input, port);
+      StorageId id = draft.problem.addStorage(freshName("input." + port), tensorBytes(argument.getType()), StorageClass::Input, port);
       storages[argument] = id;
       draft.problem.inputs.push_back(id);
       draft.inputs.push_back({port, whole(id, argument.getType(), AccessMode::Write)});
@@ -146,9 +171,17 @@ private:
     auto [entry, isNew] = storages.try_emplace(base, planner::noStorage);
     if (isNew) {
       StorageClass kind = isGradient(base.getLoc()) ? StorageClass::Gradient : StorageClass::Activation;
-      entry->second = draft.problem.addStorage("t" + std::to_string(draft.problem.storages.size()), tensorBytes(base.getType()), kind, locationName(base.getLoc()));
+      std::string name = freshName("t" + std::to_string(draft.problem.storages.size()));
+      entry->second = draft.problem.addStorage(std::move(name), tensorBytes(base.getType()), kind, locationName(base.getLoc()));
     }
     return entry->second;
+  }
+
+  // Names of the model come first; ours give way.
+  std::string freshName(std::string name) {
+    while (!names.insert(name).second)
+      name += "_";
+    return name;
   }
 
   //===--- windows ---===//
@@ -161,41 +194,49 @@ private:
     auto bytes = static_cast<int64_t>(elementBytes(value.getType()));
     return {storageOf(found.base), access, tensorType(value), found.offset * bytes, found.strides};
   }
-  static bool isWhole(Value value) {
-    StorageWindow found = *windowOf(value);
-    return found.offset == 0 && found.base.getType() == value.getType() && isDense(tensorType(value).getShape(), found.strides);
-  }
 
   //===--- state writes ---===//
-  // Whether `producer` may put result `value` straight over the old value of the variable: every other use of the old value comes
-  // earlier, and its own uses read an element before that element is replaced.
-  bool replacesInPlace(WriteOp write, Operation *producer) {
+  // Whether an op other than `producer` uses the variable's old value at or after `point`.
+  bool isReadFrom(Operation *point, StringRef variable, Operation *producer = nullptr) {
     for (ReadOp read : function.getBody().front().getOps<ReadOp>()) {
-      if (read.getVariable() != write.getVariable())
+      if (read.getVariable() != variable)
         continue;
       SmallVector<OpOperand *> uses;
       collectUsers(read.getResult(), uses);
       for (OpOperand *use : uses)
-        if (use->getOwner() == producer ? !readsBeforeWriting(*use, cast<OpResult>(write.getValue())) : !use->getOwner()->isBeforeInBlock(producer))
-          return false;
+        if (use->getOwner() != producer && !use->getOwner()->isBeforeInBlock(point))
+          return true;
     }
-    return true;
+    return false;
+  }
+
+  // Whether the producer of `value` may put it straight over the old value of the variable: every other use of the old value comes
+  // earlier, and its own uses read an element before that element is replaced.
+  bool replacesInPlace(WriteOp write, OpResult value) {
+    Operation *producer = value.getOwner();
+    if (isReadFrom(producer, write.getVariable(), producer))
+      return false;
+    return llvm::all_of(producer->getOpOperands(), [&](OpOperand &use) {
+      auto read = windowOf(use.get())->base.getDefiningOp<ReadOp>();
+      return !read || read.getVariable() != write.getVariable() || readsBeforeWriting(use, value);
+    });
   }
   static bool readsBeforeWriting(OpOperand &use, OpResult result) {
     auto inPlace = dyn_cast<InPlaceOpInterface>(use.getOwner());
-    return inPlace && isWhole(use.get()) && llvm::is_contained(inPlace.inPlaceOperands(result.getResultNumber()), use.getOperandNumber());
+    return inPlace && isWholeStorage(use.get()) && llvm::is_contained(inPlace.inPlaceOperands(result.getResultNumber()), use.getOperandNumber());
   }
 
   void assignWrites() {
     for (WriteOp write : function.getBody().front().getOps<WriteOp>()) {
-      Operation *producer = write.getValue().getDefiningOp();
-      if (isSplat(producer))
-        continue; // becomes a fill where it stands
-      bool direct = isa<GroupOp>(producer) && !storages.contains(write.getValue()) && replacesInPlace(write, producer);
-      if (direct)
-        storages[write.getValue()] = variables.lookup(write.getVariable());
-      else
-        copiedWrites.push_back(write);
+      Value base = windowOf(write.getValue())->base;
+      if (isSplat(base.getDefiningOp())) {
+        if (isReadFrom(write, write.getVariable()))
+          lateWrites.push_back(write);
+      } else if (isa<GroupOp>(base.getDefiningOp()) && !storages.contains(base) && replacesInPlace(write, cast<OpResult>(base))) {
+        storages[base] = variables.lookup(write.getVariable());
+      } else {
+        lateWrites.push_back(write);
+      }
     }
   }
   static bool isSplat(Operation *op) {
@@ -209,7 +250,7 @@ private:
     if (op->hasTrait<GraphView>() || isa<ReadOp>(op))
       return success();
     if (auto write = dyn_cast<WriteOp>(op))
-      return readWrite(write);
+      return isSplat(write.getValue().getDefiningOp()) && !llvm::is_contained(lateWrites, write) ? emitWrite(write) : success();
     if (auto group = dyn_cast<GroupOp>(op))
       return readGroup(group);
     if (auto concat = dyn_cast<ConcatOp>(op))
@@ -223,19 +264,15 @@ private:
     return op->emitOpError("has no command; expected a kernel group, library operation or view here (run --plimsoll-fuse first)");
   }
 
-  LogicalResult readWrite(WriteOp write) {
+  // The command that brings a value into its variable: a fill for a splat, else a copy.
+  LogicalResult emitWrite(WriteOp write) {
     Operation *producer = write.getValue().getDefiningOp();
+    CommandOperand into = whole(variables.lookup(write.getVariable()), write.getValue().getType(), AccessMode::Write);
     if (!isSplat(producer))
-      return success();
+      return addCall("copy", {window(write.getValue(), AccessMode::Read), into}, {}, write.getLoc());
     auto splat = cast<DenseElementsAttr>(cast<ConstantOp>(producer).getValue());
     double value = isFloatTensor(splat.getType()) ? splat.getSplatValue<APFloat>().convertToDouble() : static_cast<double>(splat.getSplatValue<APInt>().getSExtValue());
-    CommandOperand into = whole(variables.lookup(write.getVariable()), write.getValue().getType(), AccessMode::Write);
     return addCall("fill", {into}, {parameter("value", Builder(write.getContext()).getF64FloatAttr(value))}, write.getLoc());
-  }
-
-  LogicalResult copyInto(WriteOp write) {
-    CommandOperand into = whole(variables.lookup(write.getVariable()), write.getValue().getType(), AccessMode::Write);
-    return addCall("copy", {window(write.getValue(), AccessMode::Read), into}, {}, write.getLoc());
   }
 
   LogicalResult readGroup(GroupOp group) {
@@ -423,7 +460,8 @@ private:
   EntryDraft draft;
   llvm::StringMap<StorageId> variables;
   llvm::DenseMap<Value, StorageId> storages;
-  SmallVector<WriteOp> copiedWrites;
+  llvm::StringSet<> names;          // of storages
+  SmallVector<WriteOp> lateWrites;  // done after every other command
 };
 } // namespace
 

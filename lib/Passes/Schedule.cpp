@@ -73,30 +73,53 @@ static void hoistScalarWork(Block &block) {
   }
 }
 
+static Operation *producerOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && op->hasTrait<GraphView>())
+    op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
+// Collects the views and writes that `op`'s results feed, views before what they feed. False when something else uses them.
+static bool collectWrites(Operation *op, SmallVectorImpl<Operation *> &followers, SmallVectorImpl<WriteOp> &writes) {
+  for (Operation *user : op->getUsers()) {
+    if (user->hasTrait<GraphView>()) {
+      followers.push_back(user);
+      if (!collectWrites(user, followers, writes))
+        return false;
+      continue;
+    }
+    auto write = dyn_cast<WriteOp>(user);
+    if (!write)
+      return false;
+    writes.push_back(write);
+  }
+  return true;
+}
+
 // Moves `producer` and the writes of its results to the first place where its operands exist and every other reader of the old
 // values is done. Leaves it where it is when a result is needed by anything but a write.
 static void hoistUpdate(Operation *producer, llvm::StringMap<SmallVector<ReadOp>> &reads) {
+  SmallVector<Operation *> followers;
+  SmallVector<WriteOp> writes;
+  if (!collectWrites(producer, followers, writes))
+    return;
   Latest latest;
   latest.considerOperands(producer);
-  SmallVector<WriteOp> writes;
-  for (Operation *user : producer->getUsers()) {
-    auto write = dyn_cast<WriteOp>(user);
-    if (!write)
-      return;
-    writes.push_back(write);
+  for (WriteOp write : writes)
     for (ReadOp read : reads[write.getVariable()]) {
       latest.consider(read);
       considerUsers(read.getResult(), producer, latest);
     }
-  }
   if (!latest.op() || !latest.op()->isBeforeInBlock(producer))
     return;
   llvm::stable_sort(writes, [](WriteOp a, WriteOp b) { return a->isBeforeInBlock(b); });
+  llvm::append_range(followers, writes);
   moveAfterOrFront(producer, latest.op());
   Operation *last = producer;
-  for (WriteOp write : writes) {
-    write->moveAfter(last);
-    last = write;
+  for (Operation *follower : followers) {
+    follower->moveAfter(last);
+    last = follower;
   }
 }
 
@@ -113,7 +136,7 @@ struct Schedule : public plimsoll::impl::PlimsollScheduleBase<Schedule> {
       reads[read.getVariable()].push_back(read);
     llvm::SetVector<Operation *> producers;
     for (WriteOp write : block.getOps<WriteOp>())
-      if (Operation *producer = write.getValue().getDefiningOp(); isa_and_nonnull<GroupOp>(producer))
+      if (Operation *producer = producerOf(write.getValue()); isa_and_nonnull<GroupOp>(producer))
         producers.insert(producer);
     for (Operation *producer : producers)
       hoistUpdate(producer, reads);
