@@ -146,5 +146,7 @@ mlir::Value meanOf(mlir::ImplicitLocOpBuilder &b, mlir::Value value, llvm::Array
 /// value * factor + shift, with (C)-shaped operands spread along dimension `axis`.
 mlir::Value alongAxis(mlir::ImplicitLocOpBuilder &b, mlir::Value vector, int64_t axis, llvm::ArrayRef<int64_t> shape);
 int64_t productOf(llvm::ArrayRef<int64_t> dims);
+/// Whether the exporter's optimizer made the initializer's name up: a folded, transposed or merged tensor.
+bool isInventedName(const Model &model, const std::string &name);
 
 } // namespace plimsoll::onnx

@@ -24,6 +24,8 @@ Uses usesByName(const Model &model) {
 /// Positions where a model has one small vector per layer: biases and norm weights.
 bool isPerLayerPosition(const Use &use) {
   const std::string &op = use.node->opType;
+  if (op == "Identity")
+    return true; // the TorchScript exporter restores merged names so
   if (op == "Add" || op == "Mul" || op == "Gemm" || op == "Conv" || op == "ConvTranspose")
     return op == "Add" || op == "Mul" || use.input == 2;
   return use.input >= 1 && (op == "LayerNormalization" || op == "BatchNormalization" || op == "InstanceNormalization" ||
@@ -47,14 +49,9 @@ std::string userNames(const std::vector<Use> &uses) {
   return uses.size() > 6 ? names + ", ..." : names;
 }
 
-/// A weight name that the optimizer of the exporter made up: "val_12", "onnx::MatMul_34".
-bool isInventedName(const std::string &name) {
-  return name.rfind("onnx::", 0) == 0 || name.rfind("val_", 0) == 0 || name.rfind("_to_copy", 0) == 0;
-}
-
 constexpr const char *exportAgain = "export again with optimize=False (python -m plimsoll.export does)";
 
-void lintInitializer(const TensorData &tensor, const std::vector<Use> &uses, ImportReport &report) {
+void lintInitializer(const Model &model, const TensorData &tensor, const std::vector<Use> &uses, ImportReport &report) {
   if (!isFloat(tensor.dtype) || elementCount(tensor.dims).value_or(0) < 2)
     return;
   bool perLayer = uses.size() > 1 && llvm::all_of(uses, isPerLayerPosition);
@@ -65,7 +62,7 @@ void lintInitializer(const TensorData &tensor, const std::vector<Use> &uses, Imp
   else if (uses.size() > 1 && tensor.dims.size() >= 2)
     report.add({Severity::Note, "tied-parameter", tensor.name, "", "is used by " + std::to_string(uses.size()) + " nodes (" + userNames(uses) + ")",
                 "it is one variable with one gradient", ExitCode::Ok});
-  if (isInventedName(tensor.name) && !uses.empty())
+  if (isInventedName(model, tensor.name) && !uses.empty())
     report.add({Severity::Warning, "folded-parameter", tensor.name, "",
                 "has a name made by the exporter: a folded or pre-transposed weight (used by " + userNames(uses) + ")", exportAgain, ExitCode::Ok});
 }
@@ -87,11 +84,15 @@ void lintBatchNorm(const Model &model, const ImportOptions &options, ImportRepor
 /// Convolutions whose name says that a BatchNorm used to follow.
 void lintFoldedBatchNorm(const Model &model, ImportReport &report) {
   bool anyNorm = llvm::any_of(model.nodes, [](const Node &node) { return node.opType == "BatchNormalization"; });
-  for (const Node &node : model.nodes)
-    if (!anyNorm && node.opType == "Conv" && node.inputs.size() > 2 &&
-        (isInventedName(node.inputs[1]) || StringRef(node.inputs[1]).contains("bn") || isInventedName(node.inputs[2]) ||
-         StringRef(node.outputs.front()).contains("norm") || StringRef(node.inputs[2]).contains("bn")))
+  for (const Node &node : model.nodes) {
+    if (anyNorm || node.opType != "Conv" || node.inputs.size() < 2 || node.outputs.empty())
+      continue;
+    bool renamed = isInventedName(model, node.inputs[1]) || (node.inputs.size() > 2 && isInventedName(model, node.inputs[2]));
+    StringRef output = node.outputs.front(), bias = node.inputs.size() > 2 ? StringRef(node.inputs[2]) : StringRef();
+    bool named = model.producer == "pytorch" && (output.starts_with("getitem") || output.contains("norm") || bias.contains("bn"));
+    if (renamed || named)
       report.add({Severity::Warning, "folded-batchnorm", node.name, node.opType, "looks like a convolution with its BatchNorm folded in", exportAgain, ExitCode::Ok});
+  }
 }
 
 void lintGradients(ImportResult &imported, ImportReport &report) {
@@ -120,7 +121,8 @@ Status lintModel(MLIRContext &context, const ImportOptions &options, ImportRepor
   report = std::move(imported.report);
   Uses uses = usesByName(*model);
   for (const TensorData &tensor : model->initializers)
-    lintInitializer(tensor, uses[tensor.name], report);
+    if (!imported.module || imported.weights.find(tensor.name)) // what was folded into constants needs no advice
+      lintInitializer(*model, tensor, uses[tensor.name], report);
   lintBatchNorm(*model, options, report);
   lintFoldedBatchNorm(*model, report);
   lintGradients(imported, report);

@@ -2,6 +2,8 @@
 // and buffers are not; parameters that no gradient reaches are kept but not trained.
 #include "lib/Frontend/ONNX/Importer.h"
 
+#include <cstring>
+
 using namespace mlir;
 
 namespace plimsoll::onnx {
@@ -58,13 +60,40 @@ static void addTailBuffers(const Model &model, const std::set<std::string> &stat
   }
 }
 
+/// Whether some float is so low that the tensor can only be an attention mask.
+static bool holdsMaskValues(const TensorData &tensor) {
+  for (size_t at = 0; tensor.dtype == DType::F32 && at + 4 <= tensor.bytes.size(); at += 4) {
+    float value = 0;
+    std::memcpy(&value, tensor.bytes.data() + at, 4);
+    if (value <= -1e30f)
+      return true;
+  }
+  return false;
+}
+
+bool isInventedName(const Model &model, const std::string &name) {
+  bool dotted = llvm::any_of(model.initializers, [](const TensorData &tensor) { return tensor.name.find('.') != std::string::npos; });
+  return model.producer == "pytorch" && (name.find("::") != std::string::npos || name.rfind("val_", 0) == 0 || (dotted && name.find('.') == std::string::npos));
+}
+
+/// An invented name is a folded weight where a weight belongs, and a folded constant (a mask, a rotary table) elsewhere.
+static bool isFoldedConstant(const Model &model, const TensorData &tensor) {
+  static const std::set<std::string> weightOps = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Gather", "Add", "Identity", "Transpose", "Einsum",
+                                                  "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization",
+                                                  "BatchNormalization"};
+  if (!isInventedName(model, tensor.name))
+    return false;
+  bool weight = llvm::any_of(model.nodes, [&](const Node &node) { return weightOps.count(node.opType) && llvm::is_contained(node.inputs, tensor.name); });
+  return !weight || holdsMaskValues(tensor);
+}
+
 // PyTorch's exporter records what each initializer was; where it says nothing, names have to tell.
 bool Importer::isParameter(const TensorData &tensor) const {
   if (auto kind = model.exportedKinds.find(tensor.name); kind != model.exportedKinds.end())
     return kind->second == "PARAMETER" && isFloat(tensor.dtype) && !tensor.bytes.empty() && !matchesAny(options.buffers, tensor.name);
   bool constantLikeName = tensor.name.find('.') == std::string::npos && elementCount(tensor.dims).value_or(0) <= 1 &&
                           (tensor.dims.size() <= 1);
-  return isFloat(tensor.dtype) && !constantLikeName && !tensor.bytes.empty() && !bufferNames.count(tensor.name) &&
+  return isFloat(tensor.dtype) && !constantLikeName && !isFoldedConstant(model, tensor) && !tensor.bytes.empty() && !bufferNames.count(tensor.name) &&
          !settingNames.count(tensor.name) && !batchNormStats.count(tensor.name) && !matchesAny(options.buffers, tensor.name);
 }
 
