@@ -16,7 +16,9 @@ public:
   Formula(Operation *op, OpBuilder &builder) : b(op->getLoc(), builder) {}
 
   /// The tensor in the type formulas compute with: f64 stays, every other float becomes f32.
-  Value wide(Value x) { return convert(b, x, tensorType(x).getElementType().isF64() ? b.getF64Type() : Type(b.getF32Type())); }
+  Value wide(Value x) {
+    return convert(b, x, tensorType(x).getElementType().isF64() ? b.getF64Type() : Type(b.getF32Type()));
+  }
   Value narrow(Value x, Type type) { return convert(b, x, cast<RankedTensorType>(type).getElementType()); }
   Value number(Value like, double value) { return splat(b, like.getType(), value); }
   Value zeros(Value like) { return number(like, 0); }
@@ -28,7 +30,9 @@ public:
   Value div(Value x, Value y) { return make<DivOp>(x, y); }
   Value exp(Value x) { return make<ExpOp>(x); }
   Value select(Value predicate, Value yes, Value no) { return SelectOp::create(b, predicate, yes, no); }
-  Value back(Value reduced, ArrayRef<int64_t> dims, Value like) { return broadcastBack(b, reduced, dims, tensorType(like).getShape()); }
+  Value back(Value reduced, ArrayRef<int64_t> dims, Value like) {
+    return broadcastBack(b, reduced, dims, tensorType(like).getShape());
+  }
   /// x - max(x) along dims, with the maxima.
   std::pair<Value, Value> shifted(Value x, ArrayRef<int64_t> dims) {
     Value max = reduceMax(b, x, dims);
@@ -119,7 +123,8 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
   Moments m = moments(f, x, dims);
   Value rstd = f.make<RsqrtOp>(f.add(m.variance, f.number(m.variance, getEpsilon().convertToDouble())));
   Value y = f.mul(m.centered, f.back(rstd, dims, x));
-  return {f.narrow(y, getResult().getType()), f.narrow(m.mean, getMean().getType()), f.narrow(rstd, getRstd().getType())};
+  return {f.narrow(y, getResult().getType()), f.narrow(m.mean, getMean().getType()),
+          f.narrow(rstd, getRstd().getType())};
 }
 
 SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
@@ -141,7 +146,8 @@ SmallVector<Value> BatchNormOp::decompose(OpBuilder &builder) {
   Moments m = moments(f, x, dims);
   Value rstd = f.make<RsqrtOp>(f.add(m.variance, f.number(m.variance, getEpsilon().convertToDouble())));
   Value y = f.mul(m.centered, f.back(rstd, dims, x));
-  return {f.narrow(y, getResult().getType()), f.narrow(m.mean, getMean().getType()), f.narrow(m.variance, getVariance().getType())};
+  return {f.narrow(y, getResult().getType()), f.narrow(m.mean, getMean().getType()),
+          f.narrow(m.variance, getVariance().getType())};
 }
 
 // The draw stays a library op beside the group; the mask itself never has storage.

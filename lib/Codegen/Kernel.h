@@ -8,7 +8,8 @@
 
 namespace plimsoll {
 
-/// Where an operand's elements lie relative to its first: strides in elements, one per dimension of its shape (0 = broadcast).
+/// Where an operand's elements lie relative to its first: strides in elements, one per dimension of its shape (0 =
+/// broadcast).
 struct OperandLayout {
   llvm::SmallVector<int64_t> strides;
 };

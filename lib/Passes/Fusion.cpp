@@ -1,8 +1,8 @@
 // --plimsoll-fuse: turns a partition of a function's ops into kernel groups.
 //
-// A value that another group computes cheaply (a few additions and products) is recomputed instead of read when everything
-// it is made of is in memory at that point anyway: the normalised activations a norm's backward needs come from x, mean and
-// rstd, so the forward pass does not have to keep them.
+// A value that another group computes cheaply (a few additions and products) is recomputed instead of read when
+// everything it is made of is in memory at that point anyway: the normalised activations a norm's backward needs come
+// from x, mean and rstd, so the forward pass does not have to keep them.
 #include "lib/Passes/Fusion.h"
 #include "lib/Passes/Passes.h"
 
@@ -26,10 +26,11 @@ namespace {
 
 constexpr uint64_t recomputeFromBytes = 4096; // smaller values are read
 constexpr unsigned recomputeDepth = 4;
-constexpr size_t mostInputs = 24;             // recomputing may not push a group over 32 operands
+constexpr size_t mostInputs = 24; // recomputing may not push a group over 32 operands
 
 bool isLight(Operation *op) {
-  return isa<AddOp, SubOp, MulOp, NegOp, MaximumOp, MinimumOp, ReluOp, CompareOp, SelectOp, AndOp, OrOp, NotOp, ConvertOp, AbsOp>(op);
+  return isa<AddOp, SubOp, MulOp, NegOp, MaximumOp, MinimumOp, ReluOp, CompareOp, SelectOp, AndOp, OrOp, NotOp,
+             ConvertOp, AbsOp>(op);
 }
 
 /// Where every op runs: positions in the partition's order, and library ops before each.
@@ -86,7 +87,8 @@ struct Built {
 class GroupBuilder {
 public:
   GroupBuilder(const Group &source, const Timeline &time, Built &earlier, OpBuilder &builder)
-      : group(source), timeline(time), built(earlier), b(builder), members(source.members.begin(), source.members.end()) {}
+      : group(source), timeline(time), built(earlier), b(builder),
+        members(source.members.begin(), source.members.end()) {}
 
   GroupOp build() {
     position = timeline.positionOf(group.members.front());
@@ -106,7 +108,8 @@ public:
     for (Value result : results)
       yielded.push_back(mapping.lookup(result));
     YieldOp::create(inside, b.getFusedLoc(locations), yielded);
-    auto op = GroupOp::create(b, b.getFusedLoc(locations), ValueRange(yielded).getTypes(), inputs.getArrayRef(), group.space.iteration, group.space.reduced);
+    auto op = GroupOp::create(b, b.getFusedLoc(locations), ValueRange(yielded).getTypes(), inputs.getArrayRef(),
+                              group.space.iteration, group.space.reduced);
     op.getBody().push_back(body);
     for (auto [old, fresh] : llvm::zip(results, op.getOutputs())) {
       old.replaceUsesWithIf(fresh, [&](OpOperand &use) { return !members.contains(use.getOwner()); });
@@ -161,7 +164,8 @@ private:
     if (!storedForm(value)) // reached through a formula found cheap
       return value.getDefiningOp();
     Operation *formula = built.origin.lookup(value);
-    bool fits = depth < recomputeDepth && inputs.size() + direct.size() < mostInputs && tensorBytes(value.getType()) >= recomputeFromBytes;
+    bool fits = depth < recomputeDepth && inputs.size() + direct.size() < mostInputs &&
+                tensorBytes(value.getType()) >= recomputeFromBytes;
     bool spaceFits = tensorType(value).getShape() == ArrayRef<int64_t>(group.space.iteration);
     if (!formula || !fits || !spaceFits || !isLight(formula))
       return nullptr;
@@ -178,8 +182,11 @@ private:
     }
     Value stored = storedForm(operand);
     operand = stored ? stored : operand;
-    if (Operation *formula = stored ? nullptr : operand.getDefiningOp()) // inner value of an earlier group: follow its formula
-      return depth < recomputeDepth && isLight(formula) && llvm::all_of(formula->getOperands(), [&](Value inner) { return isCheapHere(inner, wanted, depth + 1, large); });
+    if (Operation *formula =
+            stored ? nullptr : operand.getDefiningOp()) // inner value of an earlier group: follow its formula
+      return depth < recomputeDepth && isLight(formula) && llvm::all_of(formula->getOperands(), [&](Value inner) {
+               return isCheapHere(inner, wanted, depth + 1, large);
+             });
     bool isSmall = tensorBytes(operand.getType()) * 16 <= tensorBytes(wanted.getType());
     if (!isSmall && !direct.contains(operand))
       ++large;
@@ -207,7 +214,8 @@ private:
 void materializeIndices(func::FuncOp function) {
   for (IotaOp iota : llvm::make_early_inc_range(function.getOps<IotaOp>())) {
     OpBuilder b(iota);
-    auto group = GroupOp::create(b, iota.getLoc(), TypeRange(iota.getType()), ValueRange(), iota.getType().getShape(), ArrayRef<int64_t>());
+    auto group = GroupOp::create(b, iota.getLoc(), TypeRange(iota.getType()), ValueRange(), iota.getType().getShape(),
+                                 ArrayRef<int64_t>());
     Block &body = group.getBody().emplaceBlock();
     OpBuilder inside = OpBuilder::atBlockEnd(&body);
     Operation *copy = inside.clone(*iota);
@@ -234,7 +242,8 @@ GroupOp withoutDeadResults(GroupOp op) {
     }
   yield->setOperands(kept);
   OpBuilder b(op);
-  auto slim = GroupOp::create(b, op.getLoc(), ValueRange(kept).getTypes(), op.getInputs(), op.getIteration(), op.getReduced());
+  auto slim =
+      GroupOp::create(b, op.getLoc(), ValueRange(kept).getTypes(), op.getInputs(), op.getIteration(), op.getReduced());
   slim.getBody().takeBody(op.getBody());
   for (auto [old, fresh] : llvm::zip(oldResults, slim.getOutputs()))
     old.replaceAllUsesWith(fresh);
@@ -244,8 +253,9 @@ GroupOp withoutDeadResults(GroupOp op) {
 
 void dropUnusedInputs(GroupOp op) {
   Block &body = op.getBody().front();
-  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body.without_terminator())))
-    if (inner.use_empty())
+  // The block's own reverse iterators survive erasing (those of a range adaptor do not).
+  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (inner.use_empty() && !inner.hasTrait<OpTrait::IsTerminator>())
       inner.erase();
   llvm::BitVector unused(body.getNumArguments());
   for (BlockArgument argument : body.getArguments())

@@ -1,16 +1,19 @@
 // Decides which ops run as one kernel.
 //
-// Problem. Partition the elementwise and reduce ops of a block so that each part has one iteration space, the parts with
-// the other ops form no cycle, and storage does not grow: a kernel reads operands and writes results, everything inside is free.
+// Problem. Partition the elementwise and reduce ops of a block so that each part has one iteration space, the parts
+// with the other ops form no cycle, and storage does not grow: a kernel reads operands and writes results, everything
+// inside is free.
 //
-// Method. Ops are visited in order; each starts as a part of its own and is merged with the parts of its producers, then
-// parts of one space that read a common value are merged (two column sums over one gradient). A merge needs: compatible spaces
-// (equal, or one is the parallel part of the other); only local edges inside (same element, or a statistic back to its row);
-// no path that leaves and re-enters; at most `mostOperands` operands; and no harm to lifetimes (see `harmless`).
-// Broadcasts, splat constants and index values are cloned by every consumer and so never keep storage.
+// Method. Ops are visited in order; each starts as a part of its own and is merged with the parts of its producers,
+// then parts of one space that read a common value are merged (two column sums over one gradient). A merge needs:
+// compatible spaces (equal, or one is the parallel part of the other); only local edges inside (same element, or a
+// statistic back to its row); no path that leaves and re-enters; at most `mostOperands` operands; and no harm to
+// lifetimes (see `harmless`). Broadcasts, splat constants and index values are cloned by every consumer and so never
+// keep storage.
 //
-// Why it stops. Each merge lowers the number of parts. Complexity: a merge looks at paths only within the span between the two
-// parts, and gives up (refuses) after `pathLimit` ops, so the whole is near-linear in practice. Deterministic: only block order decides.
+// Why it stops. Each merge lowers the number of parts. Complexity: a merge looks at paths only within the span between
+// the two parts, and gives up (refuses) after `pathLimit` ops, so the whole is near-linear in practice. Deterministic:
+// only block order decides.
 #include "lib/Passes/Fusion.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -109,8 +112,8 @@ private:
       }
     return users;
   }
-  /// Ops that must run after `op`. A broadcast is passed through to the roots that clone it; on its own it only precedes the
-  /// other users, which take it as a view.
+  /// Ops that must run after `op`. A broadcast is passed through to the roots that clone it; on its own it only
+  /// precedes the other users, which take it as a view.
   void forEachSuccessor(size_t op, llvm::function_ref<void(size_t)> visitSuccessor) const {
     bool clones = isCloned(ops[op]);
     for (Operation *user : ops[op]->getUsers()) {
@@ -143,7 +146,8 @@ private:
     return op && isRoot(op) ? std::optional<size_t>(partOf[place.lookup(op)]) : std::nullopt;
   }
 
-  // --- spaces ----------------------------------------------------------------------------------------------------------
+  // --- spaces
+  // ----------------------------------------------------------------------------------------------------------
 
   static Space spaceOf(Operation *op) {
     if (!isa<ReduceSumOp, ReduceMaxOp>(op))
@@ -175,7 +179,8 @@ private:
     return true;
   }
 
-  // --- conditions of a merge -------------------------------------------------------------------------------------------
+  // --- conditions of a merge
+  // -------------------------------------------------------------------------------------------
 
   /// Whether a path leads from part `from` to part `to` through an op of neither.
   bool pathOutside(size_t from, size_t to) const {
@@ -242,11 +247,13 @@ private:
     }
     return last;
   }
-  static bool isPersistent(Value value) { return !value.getDefiningOp() || isa<ReadOp, ConstantOp>(value.getDefiningOp()); }
+  static bool isPersistent(Value value) {
+    return !value.getDefiningOp() || isa<ReadOp, ConstantOp>(value.getDefiningOp());
+  }
 
-  /// Merging delays the earlier part to the place of the later one. With no library op between them nothing changes; across
-  /// one it must pay: what the earlier part reads and would have freed may not exceed what no longer needs storage, and
-  /// nobody else may wait for its results.
+  /// Merging delays the earlier part to the place of the later one. With no library op between them nothing changes;
+  /// across one it must pay: what the earlier part reads and would have freed may not exceed what no longer needs
+  /// storage, and nobody else may wait for its results.
   bool harmless(size_t x, size_t y) const {
     size_t earlier = parts[x].last() < parts[y].last() ? x : y, later = earlier == x ? y : x;
     size_t from = parts[earlier].last(), to = parts[later].last();
@@ -280,7 +287,8 @@ private:
     return first;
   }
 
-  /// A sum over rows reads columns; a tensor that feeds it and must be written anyway is written faster row by row on its own.
+  /// A sum over rows reads columns; a tensor that feeds it and must be written anyway is written faster row by row on
+  /// its own.
   bool spoilsStreaming(size_t x, size_t y, const Space &space) const {
     bool column = !space.reduced.empty() && space.reduced.back() + 1 != static_cast<int64_t>(space.iteration.size());
     size_t plain = parts[x].space.reduced.empty() ? x : y, reducing = plain == x ? y : x;
@@ -305,7 +313,8 @@ private:
     std::optional<Space> space = joined(parts[x].space, parts[y].space);
     if (!space || parts[x].members.size() + parts[y].members.size() > mostMembers)
       return false;
-    if (!edgesAreLocal(x, y, *space) || !edgesAreLocal(y, x, *space) || spoilsStreaming(x, y, *space) || !harmless(x, y))
+    if (!edgesAreLocal(x, y, *space) || !edgesAreLocal(y, x, *space) || spoilsStreaming(x, y, *space) ||
+        !harmless(x, y))
       return false;
     if (pathOutside(x, y) || pathOutside(y, x) || operandCount({x, y}) > mostOperands)
       return false;
@@ -314,7 +323,8 @@ private:
   }
   void merge(size_t into, size_t from, const Space &space) {
     std::vector<size_t> members;
-    std::merge(parts[into].members.begin(), parts[into].members.end(), parts[from].members.begin(), parts[from].members.end(), std::back_inserter(members));
+    std::merge(parts[into].members.begin(), parts[into].members.end(), parts[from].members.begin(),
+               parts[from].members.end(), std::back_inserter(members));
     parts[into].members = std::move(members);
     parts[into].space = space;
     for (size_t member : parts[from].members)
@@ -323,7 +333,8 @@ private:
     parts[from].members.clear();
   }
 
-  // --- the order of merges -----------------------------------------------------------------------------------------------
+  // --- the order of merges
+  // -----------------------------------------------------------------------------------------------
 
   void visit(size_t op) {
     parts[op].space = spaceOf(ops[op]);
@@ -352,13 +363,15 @@ private:
         readers.push_back(place.lookup(user));
     for (size_t i = 1; i < readers.size(); ++i) {
       size_t previous = partOf[readers[i - 1]], next = partOf[readers[i]];
-      bool reads = parts[previous].space == parts[next].space && tensorType(value).getShape() == ArrayRef<int64_t>(parts[next].space.iteration);
+      bool reads = parts[previous].space == parts[next].space &&
+                   tensorType(value).getShape() == ArrayRef<int64_t>(parts[next].space.iteration);
       if (previous != next && reads)
         tryMerge(previous, next);
     }
   }
 
-  // --- result ------------------------------------------------------------------------------------------------------------
+  // --- result
+  // ------------------------------------------------------------------------------------------------------------
 
   Partition result() {
     Partition partition;
@@ -413,8 +426,8 @@ private:
   llvm::DenseMap<Operation *, size_t> place;
   std::vector<size_t> partOf;
   std::vector<Part> parts;
-  std::vector<size_t> heavyBefore;                 ///< library ops before a position
-  std::vector<SmallVector<size_t, 1>> after;       ///< order between ops that share state
+  std::vector<size_t> heavyBefore;           ///< library ops before a position
+  std::vector<SmallVector<size_t, 1>> after; ///< order between ops that share state
 };
 } // namespace
 

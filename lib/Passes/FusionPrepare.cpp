@@ -1,8 +1,8 @@
 // Before grouping: whole ops become formulas, chains of broadcasts become one, and dimensions of size 1 go away.
 //
-// A reduction that keeps its dimension leaves (N, 1); the same statistics without it are (N). Only with one spelling can a
-// row's statistics meet the row they came from, so fusible ops are rewritten on shapes without size-1 dimensions. The
-// reshapes this leaves between them cancel; those at the borders are views and move no data.
+// A reduction that keeps its dimension leaves (N, 1); the same statistics without it are (N). Only with one spelling
+// can a row's statistics meet the row they came from, so fusible ops are rewritten on shapes without size-1 dimensions.
+// The reshapes this leaves between them cancel; those at the borders are views and move no data.
 #include "lib/Passes/Fusion.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -31,7 +31,9 @@ static bool isSplat(Operation *op) {
   auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
   return elements && elements.isSplat();
 }
-bool isRoot(Operation *op) { return (op->hasTrait<GraphElementwise>() && !isa<DecomposableOpInterface>(op)) || isa<ReduceSumOp, ReduceMaxOp>(op); }
+bool isRoot(Operation *op) {
+  return (op->hasTrait<GraphElementwise>() && !isa<DecomposableOpInterface>(op)) || isa<ReduceSumOp, ReduceMaxOp>(op);
+}
 bool isCloned(Operation *op) { return isa<BroadcastOp, IotaOp>(op) || isSplat(op); }
 
 static void expandWholeOps(func::FuncOp function) {
@@ -49,7 +51,8 @@ namespace {
 /// Rewrites one op on shapes without size-1 dimensions.
 class UnitDims {
 public:
-  UnitDims(Operation *target, llvm::DenseMap<Value, Value> &views) : op(target), squeezedViews(views), b(target->getLoc(), target) {}
+  UnitDims(Operation *target, llvm::DenseMap<Value, Value> &views)
+      : op(target), squeezedViews(views), b(target->getLoc(), target) {}
 
   static bool hasUnit(Type type) { return llvm::is_contained(cast<RankedTensorType>(type).getShape(), 1); }
   bool applies() const {

@@ -43,10 +43,12 @@ FailureOr<ResolvedCpu> resolveCpu(const CpuTarget &target, std::string &error) {
   }
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   if (!features.lookup("avx2") || !features.lookup("fma") || !features.lookup("f16c")) {
-    error = "this machine's processor has no AVX2, FMA and F16C, which generated kernels need; compile with --cpu=x86-64-v3 for another machine";
+    error = "this machine's processor has no AVX2, FMA and F16C, which generated kernels need; compile with "
+            "--cpu=x86-64-v3 for another machine";
     return failure();
   }
-  bool wide = features.lookup("avx512f") && features.lookup("avx512vl") && features.lookup("avx512bw") && features.lookup("avx512dq");
+  bool wide = features.lookup("avx512f") && features.lookup("avx512vl") && features.lookup("avx512bw") &&
+              features.lookup("avx512dq");
   return ResolvedCpu{llvm::sys::getHostCPUName().str(), featureText(features), wide ? 64u : 32u};
 }
 
@@ -57,8 +59,8 @@ static std::unique_ptr<llvm::TargetMachine> makeMachine(const ResolvedCpu &cpu, 
     return nullptr;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard; // a multiply and an add fuse only where written as one
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, cpu.name, cpu.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, cpu.name, cpu.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 // Vector registers at full width; loops stay loops (no calls to memset and its kin).
@@ -120,7 +122,8 @@ struct Unit {
 };
 } // namespace
 
-bool compileToObjects(ArrayRef<ModuleOp> modules, const ResolvedCpu &cpu, std::vector<llvm::SmallString<0>> &objects, std::string &error) {
+bool compileToObjects(ArrayRef<ModuleOp> modules, const ResolvedCpu &cpu, std::vector<llvm::SmallString<0>> &objects,
+                      std::string &error) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   std::vector<Unit> units(modules.size());

@@ -19,7 +19,8 @@ CpuKernelModule::CpuKernelModule(MLIRContext *owner, CpuTarget target) : context
     cpu = *resolved;
 }
 
-FailureOr<KernelInfo> CpuKernelModule::add(graph::GroupOp group, ArrayRef<OperandLayout> inputs, ArrayRef<OperandLayout> outputs) {
+FailureOr<KernelInfo> CpuKernelModule::add(graph::GroupOp group, ArrayRef<OperandLayout> inputs,
+                                           ArrayRef<OperandLayout> outputs) {
   if (!targetError.empty())
     return group.emitOpError(targetError);
   std::string key = kernelKey(group, inputs, outputs);

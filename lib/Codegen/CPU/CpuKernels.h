@@ -28,20 +28,23 @@ struct ResolvedCpu {
 /// Looks the target up; fails with a message on stderr-free `error` for an unknown name or a machine without AVX2.
 mlir::FailureOr<ResolvedCpu> resolveCpu(const CpuTarget &target, std::string &error);
 
-/// Collects kernels of one artifact. Equal groups with equal layouts share one. Kernels are named k0, k1, ... in the order they
-/// are first added; the same additions give the same bytes. Not thread-safe; finish() uses up to two threads.
+/// Collects kernels of one artifact. Equal groups with equal layouts share one. Kernels are named k0, k1, ... in the
+/// order they are first added; the same additions give the same bytes. Not thread-safe; finish() uses up to two
+/// threads.
 class CpuKernelModule {
 public:
   /// `context` must outlive the module. An unusable target is reported, at builtin location, by the first add().
   explicit CpuKernelModule(mlir::MLIRContext *context, CpuTarget target = {});
 
-  /// Emits code for `group` (operands in launch order: inputs, then outputs). Storage types: f64, f32, f16, bf16, integers, i1
-  /// as a byte of 0 or 1. Half floats compute in f32. An output may share storage with an input of equal layout that the
-  /// group reads element by element (GroupOp::inPlaceOperands). Emits an error on the group when it has no code.
-  mlir::FailureOr<KernelInfo> add(graph::GroupOp group, llvm::ArrayRef<OperandLayout> inputs, llvm::ArrayRef<OperandLayout> outputs);
+  /// Emits code for `group` (operands in launch order: inputs, then outputs). Storage types: f64, f32, f16, bf16,
+  /// integers, i1 as a byte of 0 or 1. Half floats compute in f32. An output may share storage with an input of equal
+  /// layout that the group reads element by element (GroupOp::inPlaceOperands). Emits an error on the group when it has
+  /// no code.
+  mlir::FailureOr<KernelInfo> add(graph::GroupOp group, llvm::ArrayRef<OperandLayout> inputs,
+                                  llvm::ArrayRef<OperandLayout> outputs);
 
-  /// Compiles everything added so far to a shared object. Undefined symbols are libm's only. Emits an error and fails when
-  /// LLVM or the linker refuses.
+  /// Compiles everything added so far to a shared object. Undefined symbols are libm's only. Emits an error and fails
+  /// when LLVM or the linker refuses.
   mlir::FailureOr<std::vector<uint8_t>> finish();
 
   /// What the code needs of a machine, for the artifact's target fields.
@@ -52,7 +55,7 @@ private:
   mlir::MLIRContext *context;
   ResolvedCpu cpu;
   std::string targetError;
-  std::map<std::string, KernelInfo> kernels; ///< by structural key
+  std::map<std::string, KernelInfo> kernels;              ///< by structural key
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules; ///< a few kernels each, in order of addition
 };
 

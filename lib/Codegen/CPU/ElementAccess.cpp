@@ -70,14 +70,17 @@ Value loadLanes(ImplicitLocOpBuilder &b, Value pointer, const LaneAccess &access
   unsigned bytes = bytesOf(access.element);
   if (access.width == 1 || access.stride == 0) {
     Value one = fromStorage(b, LLVM::LoadOp::create(b, element, pointer, bytes), access.element);
-    return access.width == 1 ? one : vector::BroadcastOp::create(b, cast<VectorType>(typeLike(type, one.getType())), one).getResult();
+    return access.width == 1
+               ? one
+               : vector::BroadcastOp::create(b, cast<VectorType>(typeLike(type, one.getType())), one).getResult();
   }
   Value stored;
   if (access.stride != 1)
-    stored = LLVM::masked_gather::create(b, type, lanePointers(b, pointer, access), maskOf(b, access), ValueRange{zeroOf(b, type)},
-                                         b.getI32IntegerAttr(static_cast<int32_t>(bytes)));
+    stored = LLVM::masked_gather::create(b, type, lanePointers(b, pointer, access), maskOf(b, access),
+                                         ValueRange{zeroOf(b, type)}, b.getI32IntegerAttr(static_cast<int32_t>(bytes)));
   else if (access.mask)
-    stored = LLVM::MaskedLoadOp::create(b, type, pointer, access.mask, zeroOf(b, type), b.getI32IntegerAttr(static_cast<int32_t>(bytes)),
+    stored = LLVM::MaskedLoadOp::create(b, type, pointer, access.mask, zeroOf(b, type),
+                                        b.getI32IntegerAttr(static_cast<int32_t>(bytes)),
                                         /*nontemporal=*/UnitAttr());
   else
     stored = LLVM::LoadOp::create(b, type, pointer, bytes);
@@ -88,7 +91,8 @@ void storeLanes(ImplicitLocOpBuilder &b, Value value, Value pointer, const LaneA
   Value stored = toStorage(b, value, access.element);
   auto bytes = static_cast<int32_t>(bytesOf(access.element));
   if (access.width > 1 && access.stride != 1)
-    LLVM::masked_scatter::create(b, stored, lanePointers(b, pointer, access), maskOf(b, access), b.getI32IntegerAttr(bytes));
+    LLVM::masked_scatter::create(b, stored, lanePointers(b, pointer, access), maskOf(b, access),
+                                 b.getI32IntegerAttr(bytes));
   else if (access.width > 1 && access.mask)
     LLVM::MaskedStoreOp::create(b, stored, pointer, access.mask, b.getI32IntegerAttr(bytes));
   else

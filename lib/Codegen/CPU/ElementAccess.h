@@ -7,10 +7,10 @@ namespace plimsoll::codegen {
 
 /// How one access meets memory. Lane i lies `stride` elements after lane i - 1; `width` lanes, 1 = a plain scalar.
 struct LaneAccess {
-  mlir::Type element;  ///< storage element type, as in the tensor
+  mlir::Type element; ///< storage element type, as in the tensor
   int64_t stride = 1;
   unsigned width = 1;
-  mlir::Value mask;    ///< lanes that exist (vector of i1); null = all
+  mlir::Value mask; ///< lanes that exist (vector of i1); null = all
 };
 
 /// Loads lanes at `pointer` (the first lane's element) and converts them to the compute type.

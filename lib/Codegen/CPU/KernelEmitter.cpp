@@ -5,15 +5,18 @@
 //
 // Method. The lane dimension (LoopSpace) decides the form.
 //   elementwise  R is empty. A unit is a block of the lane dimension at one index of the other dimensions.
-//   row          the lane dimension is in R (softmax, norms). A unit is one index of P; parallel values are scalars; lanes are
+//   row          the lane dimension is in R (softmax, norms). A unit is one index of P; parallel values are scalars;
+//   lanes are
 //                partial results, combined by halving in a fixed order.
-//   column       the lane dimension is in P (bias gradients). A unit is one vector of columns; parallel values are vectors.
+//   column       the lane dimension is in P (bias gradients). A unit is one vector of columns; parallel values are
+//   vectors.
 // A unit runs the passes of Stages in order: loops over R with accumulators as loop-carried values, then the parallel
 // formulas that became computable. A vector is several registers wide when formulas are light, which gives independent
-// accumulators. Ends of the lane dimension use the same formulas under a mask, so an element's bits do not depend on its lane.
+// accumulators. Ends of the lane dimension use the same formulas under a mask, so an element's bits do not depend on
+// its lane.
 //
-// Accuracy. Sums of f32 run in `chunkSteps` steps per lane, then the partial sum is added to an f64 lane, so that the error
-// does not grow with the number of elements.
+// Accuracy. Sums of f32 run in `chunkSteps` steps per lane, then the partial sum is added to an f64 lane, so that the
+// error does not grow with the number of elements.
 #include "lib/Codegen/CPU/KernelEmitter.h"
 
 #include "lib/Codegen/CPU/ElementAccess.h"
@@ -37,10 +40,10 @@ using namespace plimsoll::graph;
 namespace plimsoll::codegen {
 namespace {
 
-constexpr int64_t chunkSteps = 128;          // f32 additions per lane between additions in f64
-constexpr int64_t singleLevelSteps = 256;    // sums no longer than this per lane stay in f32
-constexpr int64_t elementBlock = 2048;       // lane elements of one unit of an elementwise kernel
-constexpr int64_t elementsPerChunk = 16384;  // least work worth handing to another thread
+constexpr int64_t chunkSteps = 128;         // f32 additions per lane between additions in f64
+constexpr int64_t singleLevelSteps = 256;   // sums no longer than this per lane stay in f32
+constexpr int64_t elementBlock = 2048;      // lane elements of one unit of an elementwise kernel
+constexpr int64_t elementsPerChunk = 16384; // least work worth handing to another thread
 
 enum class Form { Elementwise, Row, Column };
 
@@ -61,7 +64,8 @@ struct Position {
 class KernelEmitter {
 public:
   KernelEmitter(ModuleOp module, GroupOp source, const LoopSpace &loops, unsigned registerBytes)
-      : b(source.getLoc(), OpBuilder::atBlockEnd(module.getBody())), group(source), space(loops), stages(buildStages(source)) {
+      : b(source.getLoc(), OpBuilder::atBlockEnd(module.getBody())), group(source), space(loops),
+        stages(buildStages(source)) {
     form = group.getReduced().empty() ? Form::Elementwise : (space.laneReduced() ? Form::Row : Form::Column);
     for (size_t d = 0; d < space.dims.size(); ++d)
       if (static_cast<int>(d) != space.lane)
@@ -95,7 +99,8 @@ private:
       registers = weight <= 12 ? 2 : 1;
     uint64_t most = registers * registerBytes / (hasDouble ? 8 : 4);
     width = static_cast<unsigned>(std::min<uint64_t>(most, llvm::PowerOf2Ceil(std::max<int64_t>(1, space.laneSize()))));
-    block = form == Form::Elementwise ? std::min<int64_t>(std::max<int64_t>(elementBlock, width), llvm::alignTo(std::max<int64_t>(space.laneSize(), 1), width))
+    block = form == Form::Elementwise ? std::min<int64_t>(std::max<int64_t>(elementBlock, width),
+                                                          llvm::alignTo(std::max<int64_t>(space.laneSize(), 1), width))
                                       : width;
   }
   int64_t product(ArrayRef<size_t> dims) const {
@@ -104,23 +109,34 @@ private:
       result *= space.dims[d].size;
     return result;
   }
-  int64_t blocks() const { return form == Form::Row ? 1 : static_cast<int64_t>(llvm::divideCeil(static_cast<uint64_t>(space.laneSize()), static_cast<uint64_t>(block))); }
+  int64_t blocks() const {
+    return form == Form::Row ? 1
+                             : static_cast<int64_t>(llvm::divideCeil(static_cast<uint64_t>(space.laneSize()),
+                                                                     static_cast<uint64_t>(block)));
+  }
   int64_t units() const { return product(outerDims) * blocks(); }
   int64_t grain() const {
-    int64_t perUnit = (form == Form::Row ? space.laneSize() : block) * product(reducedDims) * static_cast<int64_t>(stages.reductions.size() + 1);
+    int64_t perUnit = (form == Form::Row ? space.laneSize() : block) * product(reducedDims) *
+                      static_cast<int64_t>(stages.reductions.size() + 1);
     return std::clamp<int64_t>(elementsPerChunk / std::max<int64_t>(perUnit, 1), 1, std::max<int64_t>(units(), 1));
   }
   int64_t stepsPerLane() const { return product(reducedDims) * (form == Form::Row ? space.laneSize() / width : 1); }
 
-  // --- small builders --------------------------------------------------------------------------------------------------
+  // --- small builders
+  // --------------------------------------------------------------------------------------------------
 
   Value index(int64_t value) { return arith::ConstantOp::create(b, b.getI64IntegerAttr(value)); }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value times(Value x, int64_t factor) { return factor == 1 ? x : arith::MulIOp::create(b, x, index(factor)).getResult(); }
-  Type lanesOf(Type element) const { return width == 1 ? element : Type(VectorType::get({static_cast<int64_t>(width)}, element)); }
+  Value times(Value x, int64_t factor) {
+    return factor == 1 ? x : arith::MulIOp::create(b, x, index(factor)).getResult();
+  }
+  Type lanesOf(Type element) const {
+    return width == 1 ? element : Type(VectorType::get({static_cast<int64_t>(width)}, element));
+  }
   Value spread(Value scalar) {
-    return width == 1 || isa<VectorType>(scalar.getType()) ? scalar
-                                                           : vector::BroadcastOp::create(b, cast<VectorType>(lanesOf(scalar.getType())), scalar).getResult();
+    return width == 1 || isa<VectorType>(scalar.getType())
+               ? scalar
+               : vector::BroadcastOp::create(b, cast<VectorType>(lanesOf(scalar.getType())), scalar).getResult();
   }
   /// Lanes 0, 1, ... scaled, in an integer type.
   Value ramp(Type element, int64_t stride) {
@@ -132,7 +148,8 @@ private:
     return arith::ConstantOp::create(b, DenseElementsAttr::get(cast<ShapedType>(lanesOf(element)), values));
   }
   Value maskBelow(Value count) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, ramp(b.getI32Type(), 1), spread(arith::TruncIOp::create(b, b.getI32Type(), count)));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, ramp(b.getI32Type(), 1),
+                                 spread(arith::TruncIOp::create(b, b.getI32Type(), count)));
   }
 
   using LoopBody = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
@@ -146,7 +163,8 @@ private:
     return SmallVector<Value>(loop.getResults());
   }
 
-  // --- addresses -------------------------------------------------------------------------------------------------------
+  // --- addresses
+  // -------------------------------------------------------------------------------------------------------
 
   void loadPointers(Value table) {
     Type pointer = LLVM::LLVMPointerType::get(b.getContext());
@@ -155,7 +173,8 @@ private:
         pointers.push_back(Value());
         continue;
       }
-      Value slot = LLVM::GEPOp::create(b, pointer, pointer, table, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(walk.operand)});
+      Value slot =
+          LLVM::GEPOp::create(b, pointer, pointer, table, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(walk.operand)});
       pointers.push_back(LLVM::LoadOp::create(b, pointer, slot));
     }
   }
@@ -220,7 +239,8 @@ private:
     if (integer != b.getI64Type())
       start = arith::TruncIOp::create(b, integer, start);
     Value value = oneElement ? start : add(spread(start), ramp(integer, laneStride(walk)));
-    return isa<FloatType>(element) ? Value(arith::SIToFPOp::create(b, typeLike(value.getType(), element), value)) : value;
+    return isa<FloatType>(element) ? Value(arith::SIToFPOp::create(b, typeLike(value.getType(), element), value))
+                                   : value;
   }
   void write(unsigned number, Value value, const Position &position) {
     const Walk &walk = space.walks[number];
@@ -245,7 +265,8 @@ private:
     unitValues = kernelValues;
     for (auto [value, number] : orderedReads()) {
       const Walk &walk = space.walks[number];
-      bool moves = llvm::any_of(reducedDims, [&](size_t d) { return walk.strides[d] != 0; }) || (form != Form::Column && laneStride(walk) != 0);
+      bool moves = llvm::any_of(reducedDims, [&](size_t d) { return walk.strides[d] != 0; }) ||
+                   (form != Form::Column && laneStride(walk) != 0);
       if (walk.full && !moves && !unitValues.count(value))
         unitValues[value] = read(number, position, false);
     }
@@ -259,7 +280,8 @@ private:
     return ordered;
   }
 
-  // --- formulas ----------------------------------------------------------------------------------------------------------
+  // --- formulas
+  // ----------------------------------------------------------------------------------------------------------
 
   using Values = llvm::DenseMap<Value, Value>;
 
@@ -289,7 +311,8 @@ private:
       if (auto constant = broadcast.getOperand().getDefiningOp<ConstantOp>())
         return splatOf(constant, true);
       bool isFull = extentOf(group, broadcast.getOperand()) == Extent::Full;
-      return isFull ? full(broadcast.getOperand(), position, values) : spread(parallelValues.lookup(broadcast.getOperand()));
+      return isFull ? full(broadcast.getOperand(), position, values)
+                    : spread(parallelValues.lookup(broadcast.getOperand()));
     }
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
@@ -312,7 +335,8 @@ private:
     for (Operation &op : group.getBody().front().without_terminator()) {
       Value result = op.getResult(0);
       bool isReduce = isa<ReduceSumOp, ReduceMaxOp>(op);
-      if (isReduce || isa<ConstantOp>(op) || stages.level.lookup(result) != level || extentOf(group, result) != Extent::Parallel || parallelValues.count(result))
+      if (isReduce || isa<ConstantOp>(op) || stages.level.lookup(result) != level ||
+          extentOf(group, result) != Extent::Parallel || parallelValues.count(result))
         continue;
       parallelValues[result] = computeParallel(op);
     }
@@ -326,18 +350,22 @@ private:
     return emitScalarOp(b, &op, operands);
   }
 
-  // --- reductions --------------------------------------------------------------------------------------------------------
+  // --- reductions
+  // --------------------------------------------------------------------------------------------------------
 
   SmallVector<Accumulator> accumulatorsOf(unsigned pass) const {
     SmallVector<Accumulator> accumulators;
     for (Operation *op : stages.reductions[pass]) {
       bool isMax = isa<ReduceMaxOp>(op);
-      bool wide = !isMax && computeType(tensorType(op->getOperand(0)).getElementType()).isF32() && stepsPerLane() > singleLevelSteps;
+      bool wide = !isMax && computeType(tensorType(op->getOperand(0)).getElementType()).isF32() &&
+                  stepsPerLane() > singleLevelSteps;
       accumulators.push_back({op, isMax, wide});
     }
     return accumulators;
   }
-  static Type elementOf(const Accumulator &accumulator) { return computeType(tensorType(accumulator.op->getOperand(0)).getElementType()); }
+  static Type elementOf(const Accumulator &accumulator) {
+    return computeType(tensorType(accumulator.op->getOperand(0)).getElementType());
+  }
   static bool isUnsigned(const Accumulator &accumulator) {
     Type element = tensorType(accumulator.op->getOperand(0)).getElementType();
     return element.isUnsignedInteger() || element.isInteger(1);
@@ -356,7 +384,8 @@ private:
   Value widen(Value x) { return arith::ExtFOp::create(b, typeLike(x.getType(), b.getF64Type()), x); }
 
   /// One element of every reduction of a pass and, in the last pass, every full-space result.
-  SmallVector<Value> emitBody(unsigned pass, const Position &position, ArrayRef<Accumulator> accumulators, ValueRange running) {
+  SmallVector<Value> emitBody(unsigned pass, const Position &position, ArrayRef<Accumulator> accumulators,
+                              ValueRange running) {
     Values values;
     SmallVector<Value> next;
     for (auto [accumulator, sum] : llvm::zip(accumulators, running)) {
@@ -380,7 +409,8 @@ private:
   }
 
   /// Runs `run` on f32 partial sums that start at 0 and then join their f64 lanes, where accumulators are wide.
-  SmallVector<Value> flushed(ArrayRef<Accumulator> accumulators, ArrayRef<Value> outer, llvm::function_ref<SmallVector<Value>(ArrayRef<Value>)> run) {
+  SmallVector<Value> flushed(ArrayRef<Accumulator> accumulators, ArrayRef<Value> outer,
+                             llvm::function_ref<SmallVector<Value>(ArrayRef<Value>)> run) {
     SmallVector<Value> running;
     for (auto [accumulator, value] : llvm::zip(accumulators, outer))
       running.push_back(accumulator.wide ? identity(accumulator, false) : value);
@@ -392,10 +422,12 @@ private:
   }
 
   /// The innermost static loop [0, end) in steps of `step`.
-  SmallVector<Value> innerLoop(int64_t end, int64_t step, ArrayRef<Accumulator> accumulators, ArrayRef<Value> outer, LoopBody body) {
+  SmallVector<Value> innerLoop(int64_t end, int64_t step, ArrayRef<Accumulator> accumulators, ArrayRef<Value> outer,
+                               LoopBody body) {
     bool anyWide = llvm::any_of(accumulators, [](const Accumulator &a) { return a.wide; });
     auto run = [&](Value from, Value to, ArrayRef<Value> start) {
-      return flushed(accumulators, start, [&](ArrayRef<Value> running) { return forLoop(from, to, step, running, body); });
+      return flushed(accumulators, start,
+                     [&](ArrayRef<Value> running) { return forLoop(from, to, step, running, body); });
     };
     if (end == 0)
       return SmallVector<Value>(outer);
@@ -412,7 +444,8 @@ private:
 
   // --- loops over R --------------------------------------------------------------------------------------------------
 
-  SmallVector<Value> emitPass(unsigned pass, size_t depth, Position position, ArrayRef<Accumulator> accumulators, ArrayRef<Value> outer) {
+  SmallVector<Value> emitPass(unsigned pass, size_t depth, Position position, ArrayRef<Accumulator> accumulators,
+                              ArrayRef<Value> outer) {
     size_t nested = form == Form::Column && !reducedDims.empty() ? reducedDims.size() - 1 : reducedDims.size();
     if (depth < nested)
       return forLoop(index(0), index(space.dims[reducedDims[depth]].size), 1, outer, [&](Value i, ValueRange carried) {
@@ -432,7 +465,8 @@ private:
     return {};
   }
 
-  SmallVector<Value> emitLanes(unsigned pass, Position position, ArrayRef<Accumulator> accumulators, ArrayRef<Value> outer) {
+  SmallVector<Value> emitLanes(unsigned pass, Position position, ArrayRef<Accumulator> accumulators,
+                               ArrayRef<Value> outer) {
     int64_t size = space.laneSize(), whole = size / width * width;
     SmallVector<Value> sums = innerLoop(whole, width, accumulators, outer, [&](Value lane, ValueRange running) {
       Position at = position;
@@ -443,12 +477,15 @@ private:
       return sums;
     position.lane = index(whole);
     position.mask = maskBelow(index(size - whole));
-    return flushed(accumulators, sums, [&](ArrayRef<Value> running) { return emitBody(pass, position, accumulators, running); });
+    return flushed(accumulators, sums,
+                   [&](ArrayRef<Value> running) { return emitBody(pass, position, accumulators, running); });
   }
 
-  SmallVector<Value> emitColumn(unsigned pass, Position position, ArrayRef<Accumulator> accumulators, ArrayRef<Value> outer) {
+  SmallVector<Value> emitColumn(unsigned pass, Position position, ArrayRef<Accumulator> accumulators,
+                                ArrayRef<Value> outer) {
     if (reducedDims.empty())
-      return flushed(accumulators, outer, [&](ArrayRef<Value> running) { return emitBody(pass, position, accumulators, running); });
+      return flushed(accumulators, outer,
+                     [&](ArrayRef<Value> running) { return emitBody(pass, position, accumulators, running); });
     return innerLoop(space.dims[reducedDims.back()].size, 1, accumulators, outer, [&](Value i, ValueRange running) {
       Position at = position;
       at.reduced.push_back(i);
@@ -477,7 +514,8 @@ private:
     });
     if (size % width == 0)
       return;
-    auto rest = scf::IfOp::create(b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, whole, high), /*withElseRegion=*/false);
+    auto rest = scf::IfOp::create(b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, whole, high),
+                                  /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(rest.thenBlock());
     position.lane = whole;
@@ -485,7 +523,8 @@ private:
     emitBody(pass, position, {}, {});
   }
 
-  // --- one unit ----------------------------------------------------------------------------------------------------------
+  // --- one unit
+  // ----------------------------------------------------------------------------------------------------------
 
   // Halves the vector until one lane is left: a fixed order.
   Value acrossLanes(const Accumulator &accumulator, Value lanes) {
@@ -552,7 +591,8 @@ private:
 
 } // namespace
 
-KernelInfo emitKernel(ModuleOp module, StringRef symbol, GroupOp group, const LoopSpace &space, unsigned registerBytes) {
+KernelInfo emitKernel(ModuleOp module, StringRef symbol, GroupOp group, const LoopSpace &space,
+                      unsigned registerBytes) {
   return KernelEmitter(module, group, space, registerBytes).emit(symbol);
 }
 

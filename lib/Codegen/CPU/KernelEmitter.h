@@ -9,6 +9,7 @@ namespace plimsoll::codegen {
 
 /// Adds `func.func @symbol(!llvm.ptr operands, i64 begin, i64 end)` for the group to `module` and returns how to launch
 /// it. `registerBytes` is the target's vector register size (32 or 64).
-KernelInfo emitKernel(mlir::ModuleOp module, llvm::StringRef symbol, graph::GroupOp group, const LoopSpace &space, unsigned registerBytes);
+KernelInfo emitKernel(mlir::ModuleOp module, llvm::StringRef symbol, graph::GroupOp group, const LoopSpace &space,
+                      unsigned registerBytes);
 
 } // namespace plimsoll::codegen

@@ -10,6 +10,7 @@ namespace plimsoll::codegen {
 
 /// Everything code generation reads, as text: space, operand and result types with strides, and the region with values
 /// numbered in order. Locations and unknown attributes of the group do not count.
-std::string kernelKey(graph::GroupOp group, llvm::ArrayRef<OperandLayout> inputs, llvm::ArrayRef<OperandLayout> outputs);
+std::string kernelKey(graph::GroupOp group, llvm::ArrayRef<OperandLayout> inputs,
+                      llvm::ArrayRef<OperandLayout> outputs);
 
 } // namespace plimsoll::codegen

@@ -18,7 +18,8 @@ namespace plimsoll::codegen {
 
 /// What generated code may call: f64 functions that libm has (DESIGN: resolved when the object is loaded).
 static bool isLibm(llvm::StringRef name) {
-  static const llvm::StringSet<> known = {"exp", "log", "log1p", "tanh", "erf", "sin", "cos", "pow", "floor", "exp2", "log2", "sincos"};
+  static const llvm::StringSet<> known = {"exp", "log", "log1p", "tanh", "erf",  "sin",
+                                          "cos", "pow", "floor", "exp2", "log2", "sincos"};
   return known.contains(name);
 }
 
@@ -40,7 +41,8 @@ static bool checkSymbols(llvm::ArrayRef<llvm::SmallString<0>> objects, std::stri
         llvm::consumeError(name.takeError());
       if (!readable || !(*flags & llvm::object::SymbolRef::SF_Undefined) || name->empty() || isLibm(*name))
         continue;
-      error = "generated code needs the symbol '" + name->str() + "', which the runtime does not offer; this is a bug in code generation";
+      error = "generated code needs the symbol '" + name->str() +
+              "', which the runtime does not offer; this is a bug in code generation";
       return false;
     }
   }
@@ -51,7 +53,9 @@ namespace {
 /// A temporary folder that goes away with its contents.
 class ScratchFolder {
 public:
-  ScratchFolder() { failedToCreate = static_cast<bool>(llvm::sys::fs::createUniqueDirectory("plimsoll-kernels", path)); }
+  ScratchFolder() {
+    failedToCreate = static_cast<bool>(llvm::sys::fs::createUniqueDirectory("plimsoll-kernels", path));
+  }
   ~ScratchFolder() {
     if (!failedToCreate)
       llvm::sys::fs::remove_directories(path);
@@ -106,8 +110,17 @@ bool linkSharedObject(llvm::ArrayRef<llvm::SmallString<0>> objects, std::vector<
     return false;
   }
   std::string output = scratch.file("kernels.so");
-  std::vector<std::string> arguments = {"ld.lld", "-shared", "-soname=plimsoll-kernels.so", "--build-id=none", "--hash-style=gnu", "-z", "noexecstack",
-                                        "--gc-sections", "--threads=1", "-o", output};
+  std::vector<std::string> arguments = {"ld.lld",
+                                        "-shared",
+                                        "-soname=plimsoll-kernels.so",
+                                        "--build-id=none",
+                                        "--hash-style=gnu",
+                                        "-z",
+                                        "noexecstack",
+                                        "--gc-sections",
+                                        "--threads=1",
+                                        "-o",
+                                        output};
   for (size_t i = 0; i < objects.size(); ++i) {
     arguments.push_back(scratch.file("kernels" + std::to_string(i) + ".o"));
     if (!writeFile(arguments.back(), objects[i].str(), error))

@@ -44,7 +44,8 @@ public:
 private:
   LogicalResult checkLayouts() {
     if (inputs.size() != group.getInputs().size() || outputs.size() != group.getOutputs().size())
-      return group.emitOpError("expected one layout per operand and result, found ") << inputs.size() << " and " << outputs.size();
+      return group.emitOpError("expected one layout per operand and result, found ")
+             << inputs.size() << " and " << outputs.size();
     for (auto [value, layout] : llvm::zip(group->getOperands(), inputs))
       if (failed(checkRank(value, layout)))
         return failure();
@@ -86,7 +87,8 @@ private:
       Extent extent = extentOf(group, argument);
       bool direct = llvm::any_of(argument.getUsers(), [](Operation *user) { return !isa<BroadcastOp>(user); });
       if (direct && extent == Extent::Other)
-        return group.emitOpError("operand ") << number << " of type " << argument.getType() << " is used outside the iteration space";
+        return group.emitOpError("operand ")
+               << number << " of type " << argument.getType() << " is used outside the iteration space";
       if (direct)
         addRead(argument, walkOf(argument, inputs[number], extent, identity(tensorType(argument).getRank()), number));
     }
@@ -131,11 +133,13 @@ private:
   // A value computed in the group may only be spread over the dimensions it was reduced from.
   LogicalResult checkLocal(BroadcastOp broadcast) {
     bool isConstant = broadcast.getOperand().getDefiningOp<ConstantOp>() != nullptr;
-    bool undoesReduce = extentOf(group, broadcast) == Extent::Full && broadcast.getDims() == ArrayRef<int64_t>(parallel) &&
+    bool undoesReduce = extentOf(group, broadcast) == Extent::Full &&
+                        broadcast.getDims() == ArrayRef<int64_t>(parallel) &&
                         extentOf(group, broadcast.getOperand()) == Extent::Parallel;
     if (isConstant || undoesReduce || broadcast.getOperand().getType() == broadcast.getType())
       return success();
-    return broadcast.emitOpError("spreads a value over other dimensions than the group reduces; it must stay outside the group");
+    return broadcast.emitOpError(
+        "spreads a value over other dimensions than the group reduces; it must stay outside the group");
   }
 
   LogicalResult addWrites() {
@@ -143,7 +147,8 @@ private:
     for (auto [number, value] : llvm::enumerate(yield->getOperands())) {
       Extent extent = extentOf(group, value);
       if (extent == Extent::Other)
-        return group.emitOpError("result ") << number << " of type " << value.getType() << " is outside the iteration space";
+        return group.emitOpError("result ")
+               << number << " of type " << value.getType() << " is outside the iteration space";
       space.writes.push_back(space.walks.size());
       unsigned operand = static_cast<unsigned>(group.getInputs().size() + number);
       space.walks.push_back(walkOf(value, outputs[number], extent, identity(tensorType(value).getRank()), operand));
@@ -165,8 +170,8 @@ private:
     for (size_t d = space.dims.size(); d-- > 1;) {
       LoopDim &outer = space.dims[d - 1], &inner = space.dims[d];
       bool mergeable = outer.reduced == inner.reduced && llvm::all_of(space.walks, [&](const Walk &walk) {
-        return walk.strides[d - 1] == walk.strides[d] * inner.size;
-      });
+                         return walk.strides[d - 1] == walk.strides[d] * inner.size;
+                       });
       if (!mergeable)
         continue;
       outer.size *= inner.size;

@@ -14,13 +14,13 @@ struct LoopDim {
   bool reduced = false;
 };
 
-/// One linear walk over the space: an operand read, an output write, or an iota's value. `strides` has one entry per loop
-/// (elements; 0 where the element does not change).
+/// One linear walk over the space: an operand read, an output write, or an iota's value. `strides` has one entry per
+/// loop (elements; 0 where the element does not change).
 struct Walk {
   llvm::SmallVector<int64_t> strides;
-  mlir::Type element;      ///< storage element type
-  unsigned operand = 0;    ///< index into the kernel's operand table (inputs, then outputs); unused for iota
-  bool full = true;        ///< over the iteration space (else over its parallel part)
+  mlir::Type element;   ///< storage element type
+  unsigned operand = 0; ///< index into the kernel's operand table (inputs, then outputs); unused for iota
+  bool full = true;     ///< over the iteration space (else over its parallel part)
   bool isIota = false;
 };
 
@@ -44,9 +44,10 @@ Extent extentOf(graph::GroupOp group, mlir::Value value);
 /// Iteration dimensions that are not reduced, in order.
 llvm::SmallVector<int64_t> parallelDims(graph::GroupOp group);
 
-/// Reads the group's walks, merges dimensions that every walk crosses with one stride, and picks the lane dimension: the
-/// one along which most bytes are contiguous. Fails, with an error on the group, on a layout of the wrong rank or a
+/// Reads the group's walks, merges dimensions that every walk crosses with one stride, and picks the lane dimension:
+/// the one along which most bytes are contiguous. Fails, with an error on the group, on a layout of the wrong rank or a
 /// value that is not local to one parallel index.
-mlir::FailureOr<LoopSpace> buildLoopSpace(graph::GroupOp group, llvm::ArrayRef<OperandLayout> inputs, llvm::ArrayRef<OperandLayout> outputs);
+mlir::FailureOr<LoopSpace> buildLoopSpace(graph::GroupOp group, llvm::ArrayRef<OperandLayout> inputs,
+                                          llvm::ArrayRef<OperandLayout> outputs);
 
 } // namespace plimsoll::codegen

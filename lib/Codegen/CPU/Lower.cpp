@@ -26,8 +26,8 @@ using namespace mlir;
 namespace plimsoll::codegen {
 
 void loadKernelDialects(MLIRContext *context) {
-  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
-                       vector::VectorDialect>();
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                       math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
@@ -40,14 +40,16 @@ static LogicalResult callLibm(ModuleOp module) {
   populateMathToLibmConversionPatterns(patterns);
   ConversionTarget target(*module.getContext());
   target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  target.addIllegalOp<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp, math::ErfOp, math::SinOp, math::CosOp, math::PowFOp>();
+  target.addIllegalOp<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp, math::ErfOp, math::SinOp, math::CosOp,
+                      math::PowFOp>();
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
 LogicalResult lowerToLLVMDialect(ModuleOp module) {
   bool hasLibm = module
                      .walk([](Operation *op) {
-                       bool isCall = isa<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp, math::ErfOp, math::SinOp, math::CosOp, math::PowFOp>(op);
+                       bool isCall = isa<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp, math::ErfOp,
+                                         math::SinOp, math::CosOp, math::PowFOp>(op);
                        return isCall ? WalkResult::interrupt() : WalkResult::advance();
                      })
                      .wasInterrupted();

@@ -24,7 +24,8 @@ Type computeType(Type element) {
 }
 
 Value emitAdd(ImplicitLocOpBuilder &b, Value x, Value y) {
-  return isa<FloatType>(getElementTypeOrSelf(x)) ? Value(arith::AddFOp::create(b, x, y)) : Value(arith::AddIOp::create(b, x, y));
+  return isa<FloatType>(getElementTypeOrSelf(x)) ? Value(arith::AddFOp::create(b, x, y))
+                                                 : Value(arith::AddIOp::create(b, x, y));
 }
 Value emitMaximum(ImplicitLocOpBuilder &b, Value x, Value y, bool isUnsigned) {
   if (isa<FloatType>(getElementTypeOrSelf(x)))
@@ -66,7 +67,8 @@ namespace {
 class ScalarEmitter {
 public:
   ScalarEmitter(ImplicitLocOpBuilder &builder, Operation *source, ValueRange values)
-      : b(builder), op(source), x(values[0]), y(values.size() > 1 ? values[1] : Value()), operands(values), functions(builder) {
+      : b(builder), op(source), x(values[0]), y(values.size() > 1 ? values[1] : Value()), operands(values),
+        functions(builder) {
     auto type = cast<RankedTensorType>(source->getOperand(0).getType()).getElementType();
     isFloat = isa<FloatType>(type);
     isDouble = type.isF64();
@@ -76,8 +78,10 @@ public:
   Value emit() {
     return TypeSwitch<Operation *, Value>(op)
         .Case<AddOp>([&](auto) { return emitAdd(b, x, y); })
-        .Case<SubOp>([&](auto) { return isFloat ? Value(arith::SubFOp::create(b, x, y)) : arith::SubIOp::create(b, x, y); })
-        .Case<MulOp>([&](auto) { return isFloat ? Value(arith::MulFOp::create(b, x, y)) : arith::MulIOp::create(b, x, y); })
+        .Case<SubOp>(
+            [&](auto) { return isFloat ? Value(arith::SubFOp::create(b, x, y)) : arith::SubIOp::create(b, x, y); })
+        .Case<MulOp>(
+            [&](auto) { return isFloat ? Value(arith::MulFOp::create(b, x, y)) : arith::MulIOp::create(b, x, y); })
         .Case<DivOp>([&](auto) { return isFloat ? Value(arith::DivFOp::create(b, x, y)) : divideIntegers(); })
         .Case<MaximumOp>([&](auto) { return emitMaximum(b, x, y, isUnsigned); })
         .Case<MinimumOp>([&](auto) { return minimum(); })
@@ -97,7 +101,8 @@ private:
 
   Value emitUnary() {
     return TypeSwitch<Operation *, Value>(op)
-        .Case<NegOp>([&](auto) { return isFloat ? Value(arith::NegFOp::create(b, x)) : arith::SubIOp::create(b, zero(), x); })
+        .Case<NegOp>(
+            [&](auto) { return isFloat ? Value(arith::NegFOp::create(b, x)) : arith::SubIOp::create(b, zero(), x); })
         .Case<AbsOp>([&](auto) { return absolute(); })
         .Case<SignOp>([&](auto) { return sign(); })
         .Case<FloorOp>([&](auto) { return math::FloorOp::create(b, x); })
@@ -139,7 +144,8 @@ private:
     }
     Value isPositive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, number(0));
     Value isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, number(0));
-    return arith::SelectOp::create(b, isPositive, number(1), arith::SelectOp::create(b, isNegative, number(-1), number(0)));
+    return arith::SelectOp::create(b, isPositive, number(1),
+                                   arith::SelectOp::create(b, isNegative, number(-1), number(0)));
   }
   Value minimum() {
     if (isFloat)
@@ -152,7 +158,8 @@ private:
     Value none = zero(), one = constantInt(b, x.getType(), 1);
     Value byZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, none);
     if (isUnsigned)
-      return arith::SelectOp::create(b, byZero, none, arith::DivUIOp::create(b, x, arith::SelectOp::create(b, byZero, one, y)));
+      return arith::SelectOp::create(b, byZero, none,
+                                     arith::DivUIOp::create(b, x, arith::SelectOp::create(b, byZero, one, y)));
     Value byMinusOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, constantInt(b, x.getType(), -1));
     Value special = arith::OrIOp::create(b, byZero, byMinusOne);
     Value quotient = arith::DivSIOp::create(b, x, arith::SelectOp::create(b, special, one, y));
@@ -185,7 +192,8 @@ private:
   Value integerToFloat(Type target) {
     return isUnsigned ? Value(arith::UIToFPOp::create(b, target, x)) : Value(arith::SIToFPOp::create(b, target, x));
   }
-  // Truncates what fits; the rest goes to the nearest end of the range, NaN to 0 (a plain conversion would be undefined).
+  // Truncates what fits; the rest goes to the nearest end of the range, NaN to 0 (a plain conversion would be
+  // undefined).
   Value floatToInteger(Type target, bool toUnsigned) {
     auto width = static_cast<int>(getElementTypeOrSelf(target).getIntOrFloatBitWidth());
     double low = toUnsigned ? 0 : -std::ldexp(1.0, width - 1), high = std::ldexp(1.0, toUnsigned ? width : width - 1);
@@ -195,20 +203,24 @@ private:
     Value tooHigh = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, x, number(high));
     Value outside = arith::OrIOp::create(b, tooLow, tooHigh);
     Value safe = arith::SelectOp::create(b, outside, number(0), x);
-    Value inside = toUnsigned ? Value(arith::FPToUIOp::create(b, target, safe)) : Value(arith::FPToSIOp::create(b, target, safe));
+    Value inside =
+        toUnsigned ? Value(arith::FPToUIOp::create(b, target, safe)) : Value(arith::FPToSIOp::create(b, target, safe));
     Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
     Value result = arith::SelectOp::create(b, tooHigh, constantInt(b, target, most.getSExtValue()), inside);
-    Value lowest = arith::SelectOp::create(b, isNan, constantInt(b, target, 0), constantInt(b, target, least.getSExtValue()));
+    Value lowest =
+        arith::SelectOp::create(b, isNan, constantInt(b, target, 0), constantInt(b, target, least.getSExtValue()));
     return arith::SelectOp::create(b, tooLow, lowest, result);
   }
   Value resizeFloat(Type target) {
-    unsigned from = getElementTypeOrSelf(x).getIntOrFloatBitWidth(), to = getElementTypeOrSelf(target).getIntOrFloatBitWidth();
+    unsigned from = getElementTypeOrSelf(x).getIntOrFloatBitWidth(),
+             to = getElementTypeOrSelf(target).getIntOrFloatBitWidth();
     if (from == to)
       return x;
     return from < to ? Value(arith::ExtFOp::create(b, target, x)) : Value(arith::TruncFOp::create(b, target, x));
   }
   Value resizeInteger(Type target) {
-    unsigned from = getElementTypeOrSelf(x).getIntOrFloatBitWidth(), to = getElementTypeOrSelf(target).getIntOrFloatBitWidth();
+    unsigned from = getElementTypeOrSelf(x).getIntOrFloatBitWidth(),
+             to = getElementTypeOrSelf(target).getIntOrFloatBitWidth();
     if (from == to)
       return x;
     if (from > to)

@@ -7,9 +7,9 @@
 
 namespace plimsoll::codegen {
 
-/// The order of a group's work for one parallel index. Pass p sees every reduction of earlier passes finished; full-space
-/// values are recomputed from operands in each pass that needs them; full-space results are written in the last pass only,
-/// after every operand element was read for the last time.
+/// The order of a group's work for one parallel index. Pass p sees every reduction of earlier passes finished;
+/// full-space values are recomputed from operands in each pass that needs them; full-space results are written in the
+/// last pass only, after every operand element was read for the last time.
 struct Stages {
   /// Pass in which a full-space value becomes computable, or before which a parallel one is.
   llvm::DenseMap<mlir::Value, unsigned> level;

@@ -1,7 +1,7 @@
 // Elementary functions: argument reduction plus polynomials fitted for the reduced range (minimax by iteratively
 // reweighted least squares on Chebyshev nodes, in 40 digits; each fit's error stands beside it). Reductions follow the
-// usual Cody-Waite splitting (Muller, "Elementary Functions", ch. 11): ln 2 as a short high part and a low rest, so that
-// n * high is exact. Selects replace branches; comparisons are written so that NaN falls through to the result.
+// usual Cody-Waite splitting (Muller, "Elementary Functions", ch. 11): ln 2 as a short high part and a low rest, so
+// that n * high is exact. Selects replace branches; comparisons are written so that NaN falls through to the result.
 #include "lib/Codegen/CPU/VectorMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,7 +38,9 @@ Value VectorMath::add(Value x, Value y) { return arith::AddFOp::create(b, x, y);
 Value VectorMath::sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
 Value VectorMath::mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
 Value VectorMath::greater(Value x, Value y) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y); }
-Value VectorMath::select(Value condition, Value yes, Value no) { return arith::SelectOp::create(b, condition, yes, no); }
+Value VectorMath::select(Value condition, Value yes, Value no) {
+  return arith::SelectOp::create(b, condition, yes, no);
+}
 Value VectorMath::bits(Value x) {
   unsigned width = getElementTypeOrSelf(x).getIntOrFloatBitWidth();
   return arith::BitcastOp::create(b, typeLike(x.getType(), b.getIntegerType(width)), x);
@@ -57,8 +59,8 @@ Value VectorMath::polynomial(Value x, ArrayRef<double> coefficients) {
   return sum;
 }
 
-// exp(x) = 2^n * exp(r), |r| <= ln2/2. The scale is applied in two halves so that denormal results and overflow come out
-// as they should. Adding 1.5 * 2^23 rounds to an integer that sits in the low mantissa bits.
+// exp(x) = 2^n * exp(r), |r| <= ln2/2. The scale is applied in two halves so that denormal results and overflow come
+// out as they should. Adding 1.5 * 2^23 rounds to an integer that sits in the low mantissa bits.
 Value VectorMath::exp(Value x) {
   Value high = number(x, 89), low = number(x, -104), magic = number(x, 12582912.0);
   x = select(greater(x, high), high, x);
@@ -93,8 +95,8 @@ Value VectorMath::log(Value x) {
   e = add(e, select(tiny, number(x, -23), zero));
   Value f = sub(mantissa, number(x, 1));
   // Relative error of the fit: 7.5e-10.
-  Value p = polynomial(f, {3.333331347e-01, -2.500000894e-01, 2.000211924e-01, -1.666798592e-01, 1.421951950e-01, -1.240575612e-01,
-                           1.188860312e-01, -1.167480722e-01, 6.744542718e-02});
+  Value p = polynomial(f, {3.333331347e-01, -2.500000894e-01, 2.000211924e-01, -1.666798592e-01, 1.421951950e-01,
+                           -1.240575612e-01, 1.188860312e-01, -1.167480722e-01, 6.744542718e-02});
   Value square = mul(f, f);
   Value tail = fma(mul(square, f), p, mul(e, number(x, -2.12194440054690582768e-4)));
   tail = fma(square, number(x, -0.5), tail);
@@ -111,7 +113,8 @@ Value VectorMath::log1p(Value x) {
   Value one = number(x, 1), u = add(one, x);
   Value lost = arith::DivFOp::create(b, sub(x, sub(u, one)), u);
   Value whole = log(u);
-  Value inside = arith::AndIOp::create(b, greater(u, number(x, 0)), arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, u, number(x, INFINITY)));
+  Value inside = arith::AndIOp::create(b, greater(u, number(x, 0)),
+                                       arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, u, number(x, INFINITY)));
   Value result = select(inside, add(whole, lost), whole);
   Value unchanged = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, u, one); // |x| < 2^-24: log1p(x) rounds to x
   return select(unchanged, x, result);
@@ -121,7 +124,8 @@ Value VectorMath::log1p(Value x) {
 Value VectorMath::tanh(Value x) {
   Value magnitude = math::AbsFOp::create(b, x), square = mul(x, x);
   // Relative error of the fit: 1.8e-10 for |x| <= 0.625.
-  Value p = polynomial(square, {-3.333333135e-01, 1.333319545e-01, -5.394525081e-02, 2.169190161e-02, -8.154507726e-03, 2.121102298e-03});
+  Value p = polynomial(square, {-3.333333135e-01, 1.333319545e-01, -5.394525081e-02, 2.169190161e-02, -8.154507726e-03,
+                                2.121102298e-03});
   Value near = fma(mul(square, p), x, x);
   Value power = exp(add(magnitude, magnitude));
   Value quotient = arith::DivFOp::create(b, number(x, 2), add(power, number(x, 1)));
@@ -134,12 +138,13 @@ Value VectorMath::tanh(Value x) {
 Value VectorMath::erf(Value x) {
   Value magnitude = math::AbsFOp::create(b, x), square = mul(x, x);
   // erf(x)/x = 2/sqrt(pi) + t p(t), t = x^2; error of the fit: 1.2e-9.
-  Value p = polynomial(square, {0.1283791671, -3.761262596e-01, 1.128360033e-01, -2.685444430e-02, 5.189535208e-03, -8.020841051e-04, 7.889119297e-05});
+  Value p = polynomial(square, {0.1283791671, -3.761262596e-01, 1.128360033e-01, -2.685444430e-02, 5.189535208e-03,
+                                -8.020841051e-04, 7.889119297e-05});
   Value near = fma(x, p, x);
   Value four = number(x, 4.0), capped = select(greater(magnitude, four), four, magnitude);
   // Absolute error of the fit in erfc: 2.1e-11.
-  Value q = polynomial(capped, {1.880381897e-04, -1.129578471e+00, -6.332198977e-01, -1.084185615e-01, 2.520824969e-02, -4.204559140e-03,
-                                4.413358984e-04, -2.168681567e-05});
+  Value q = polynomial(capped, {1.880381897e-04, -1.129578471e+00, -6.332198977e-01, -1.084185615e-01, 2.520824969e-02,
+                                -4.204559140e-03, 4.413358984e-04, -2.168681567e-05});
   Value far = math::CopySignOp::create(b, sub(number(x, 1), exp(q)), x);
   return select(greater(magnitude, number(x, 1.0)), far, near);
 }
@@ -164,14 +169,15 @@ Value VectorMath::sinOrCos(Value x, int64_t quarterTurns) {
   Value cosine = fma(mul(square, square), c, fma(square, number(r, -0.5), number(r, 1)));
   Value zero = integer(quadrant, 0);
   auto bitSet = [&](int64_t bit) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, arith::AndIOp::create(b, quadrant, integer(quadrant, bit)), zero);
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                 arith::AndIOp::create(b, quadrant, integer(quadrant, bit)), zero);
   };
   Value result = select(bitSet(1), cosine, sine);
   return select(bitSet(2), arith::NegFOp::create(b, result), result);
 }
 
-// log2 of a positive finite f64: mantissa in [sqrt(1/2), sqrt(2)), then the series of atanh((m - 1)/(m + 1)), whose first
-// omitted term is below 1e-14.
+// log2 of a positive finite f64: mantissa in [sqrt(1/2), sqrt(2)), then the series of atanh((m - 1)/(m + 1)), whose
+// first omitted term is below 1e-14.
 Value VectorMath::log2Wide(Value x) {
   Value raw = bits(x), shift = integer(raw, 52);
   Value offset = arith::SubIOp::create(b, raw, integer(raw, 0x3fe6a09e667f3bcd));
@@ -224,7 +230,8 @@ Value VectorMath::pow(Value x, Value y) {
   Value noPower = arith::AndIOp::create(b, negative, arith::XOrIOp::create(b, whole, trueValue));
   result = select(noPower, number(x, NAN), result);
   Value isOne = arith::OrIOp::create(b, test(P::OEQ, y, zero), test(P::OEQ, x, one));
-  Value unitBase = arith::AndIOp::create(b, test(P::OEQ, magnitude, one), test(P::OEQ, math::AbsFOp::create(b, y), infinity));
+  Value unitBase =
+      arith::AndIOp::create(b, test(P::OEQ, magnitude, one), test(P::OEQ, math::AbsFOp::create(b, y), infinity));
   return select(arith::OrIOp::create(b, isOne, unitBase), one, result);
 }
 

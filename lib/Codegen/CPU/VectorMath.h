@@ -7,9 +7,9 @@
 
 namespace plimsoll::codegen {
 
-/// Builds elementary functions of f32 (scalar or 1-D vector) values. Relative errors, measured over dense sweeps against
-/// double (test/unit/Codegen/MathAccuracyTest.cpp): exp, log, log1p, tanh, erf, pow <= 2e-7; sin, cos <= 2e-7 absolute
-/// for |x| <= 1e6.
+/// Builds elementary functions of f32 (scalar or 1-D vector) values. Relative errors, measured over dense sweeps
+/// against double (test/unit/Codegen/MathAccuracyTest.cpp): exp, log, log1p, tanh, erf, pow <= 2e-7; sin, cos <= 2e-7
+/// absolute for |x| <= 1e6.
 class VectorMath {
 public:
   explicit VectorMath(mlir::ImplicitLocOpBuilder &builder) : b(builder) {}

@@ -84,7 +84,8 @@ std::vector<HostTensor> runFused(func::FuncOp function, const std::vector<HostTe
       tensor.type = reshape.getType();
       values[reshape.getResult().getAsOpaquePointer()] = tensor;
     } else if (auto broadcast = dyn_cast<graph::BroadcastOp>(op)) {
-      values[broadcast.getResult().getAsOpaquePointer()] = spread(broadcast, values.at(broadcast.getOperand().getAsOpaquePointer()));
+      values[broadcast.getResult().getAsOpaquePointer()] =
+          spread(broadcast, values.at(broadcast.getOperand().getAsOpaquePointer()));
     } else if (auto constant = dyn_cast<graph::ConstantOp>(op)) {
       values[constant.getResult().getAsOpaquePointer()] = *reference::fromAttribute(constant.getValue());
     } else {
@@ -96,7 +97,9 @@ std::vector<HostTensor> runFused(func::FuncOp function, const std::vector<HostTe
   return results;
 }
 
-size_t groupsIn(func::FuncOp function) { return static_cast<size_t>(llvm::range_size(function.getOps<graph::GroupOp>())); }
+size_t groupsIn(func::FuncOp function) {
+  return static_cast<size_t>(llvm::range_size(function.getOps<graph::GroupOp>()));
+}
 
 /// Expects the fused kernels' results within `relative` of each tensor's largest magnitude; `groups` as many kernels.
 void check(const std::string &text, size_t groups, double relative) {
@@ -123,7 +126,8 @@ void check(const std::string &text, size_t groups, double relative) {
 }
 
 std::string unary(const std::string &op, const std::string &type, const std::string &attributes = "") {
-  return "func.func @f(%x: " + type + ") -> " + type + " {\n  %y = graph." + op + " %x" + attributes + " : " + type + "\n  return %y : " + type + "\n}";
+  return "func.func @f(%x: " + type + ") -> " + type + " {\n  %y = graph." + op + " %x" + attributes + " : " + type +
+         "\n  return %y : " + type + "\n}";
 }
 
 } // namespace
@@ -146,20 +150,24 @@ TEST(Fused, SoftmaxAlongEveryAxis) {
 }
 
 TEST(Fused, Norms) {
-  check(R"(func.func @f(%x: tensor<3x5x77xf32>, %g: tensor<77xf32>) -> (tensor<3x5x77xf32>, tensor<3x5xf32>, tensor<3x5xf32>) {
+  check(
+      R"(func.func @f(%x: tensor<3x5x77xf32>, %g: tensor<77xf32>) -> (tensor<3x5x77xf32>, tensor<3x5xf32>, tensor<3x5xf32>) {
     %n, %m, %s = graph.layer_norm %x axis 2 eps 1.0e-5 : (tensor<3x5x77xf32>) -> (tensor<3x5x77xf32>, tensor<3x5xf32>, tensor<3x5xf32>)
     %gb = graph.broadcast %g [2] : tensor<77xf32> -> tensor<3x5x77xf32>
     %y = graph.mul %n, %gb : tensor<3x5x77xf32>
     return %y, %m, %s : tensor<3x5x77xf32>, tensor<3x5xf32>, tensor<3x5xf32>
-  })", 1, 1e-6);
+  })",
+      1, 1e-6);
   check(R"(func.func @f(%x: tensor<4x3x8xf32>) -> (tensor<4x3x8xf32>, tensor<4xf32>) {
     %n, %s = graph.rms_norm %x axis 1 eps 1.0e-5 : (tensor<4x3x8xf32>) -> (tensor<4x3x8xf32>, tensor<4xf32>)
     return %n, %s : tensor<4x3x8xf32>, tensor<4xf32>
-  })", 1, 1e-6);
+  })",
+        1, 1e-6);
   check(R"(func.func @f(%x: tensor<4x3x5x5xf32>) -> (tensor<4x3x5x5xf32>, tensor<3xf32>, tensor<3xf32>) {
     %n, %m, %v = graph.batch_norm %x eps 1.0e-5 : (tensor<4x3x5x5xf32>) -> (tensor<4x3x5x5xf32>, tensor<3xf32>, tensor<3xf32>)
     return %n, %m, %v : tensor<4x3x5x5xf32>, tensor<3xf32>, tensor<3xf32>
-  })", 1, 1e-6);
+  })",
+        1, 1e-6);
 }
 
 TEST(Fused, HalfTypesKeepTheirStatisticsInFp32) {
@@ -167,7 +175,8 @@ TEST(Fused, HalfTypesKeepTheirStatisticsInFp32) {
     std::string tensor = std::string("tensor<6x50x") + type + ">";
     check(unary("softmax", tensor, " axis 1"), 1, bound);
     check(unary("gelu", tensor), 1, bound);
-    check("func.func @f(%x: " + tensor + ") -> (" + tensor + ", tensor<6xf32>) {\n  %n, %m, %s = graph.layer_norm %x axis 1 eps 1.0e-5 : (" + tensor + ") -> (" +
+    check("func.func @f(%x: " + tensor + ") -> (" + tensor +
+              ", tensor<6xf32>) {\n  %n, %m, %s = graph.layer_norm %x axis 1 eps 1.0e-5 : (" + tensor + ") -> (" +
               tensor + ", tensor<6xf32>, tensor<6xf32>)\n  return %n, %s : " + tensor + ", tensor<6xf32>\n}",
           1, bound);
   }
@@ -178,7 +187,8 @@ TEST(Fused, CrossEntropyAndItsGradient) {
     %loss, %lse = graph.cross_entropy %x, %l ignore 2 : (tensor<9x4xf32>, tensor<9xi64>) -> (tensor<9xf32>, tensor<9xf32>)
     %g = graph.cross_entropy_grad %x, %l, %lse, %c ignore 2 : (tensor<9x4xf32>, tensor<9xi64>, tensor<9xf32>, tensor<9xf32>) -> tensor<9x4xf32>
     return %loss, %g : tensor<9xf32>, tensor<9x4xf32>
-  })", 1, 5e-7);
+  })",
+        1, 5e-7);
 }
 
 namespace {
@@ -194,9 +204,12 @@ public:
     column = {"%c"};
     for (int i = 0; i < 14; ++i)
       step("%v" + std::to_string(i));
-    std::string arguments = "%x: " + fullType() + ", %y: " + fullType() + ", %r: " + rowType() + ", %c: " + columnType();
-    return "func.func @f(" + arguments + ") -> (" + fullType() + ", " + fullType() + ", " + rowType() + ", " + columnType() + ") {\n" + body + "  return " + full.back() +
-           ", " + full[full.size() / 2] + ", " + row.back() + ", " + column.back() + " : " + fullType() + ", " + fullType() + ", " + rowType() + ", " + columnType() + "\n}";
+    std::string arguments =
+        "%x: " + fullType() + ", %y: " + fullType() + ", %r: " + rowType() + ", %c: " + columnType();
+    return "func.func @f(" + arguments + ") -> (" + fullType() + ", " + fullType() + ", " + rowType() + ", " +
+           columnType() + ") {\n" + body + "  return " + full.back() + ", " + full[full.size() / 2] + ", " +
+           row.back() + ", " + column.back() + " : " + fullType() + ", " + fullType() + ", " + rowType() + ", " +
+           columnType() + "\n}";
   }
 
 private:
@@ -220,13 +233,20 @@ private:
   }
   void step(const std::string &name) {
     switch (pick(9)) {
-    case 0: return emit(row, name, "reduce_max " + any(full) + " [1] : " + fullType() + " -> " + rowType());
-    case 1: return emit(column, name, "reduce_max " + any(full) + " [0] : " + fullType() + " -> " + columnType());
-    case 2: return emit(full, name, "broadcast " + any(row) + " [0] : " + rowType() + " -> " + fullType());
-    case 3: return emit(full, name, "broadcast " + any(column) + " [1] : " + columnType() + " -> " + fullType());
-    case 4: return emit(row, name, formula(row, rowType()));
-    case 5: return emit(column, name, "sigmoid " + any(column) + " : " + columnType());
-    default: return emit(full, name, formula(full, fullType()));
+    case 0:
+      return emit(row, name, "reduce_max " + any(full) + " [1] : " + fullType() + " -> " + rowType());
+    case 1:
+      return emit(column, name, "reduce_max " + any(full) + " [0] : " + fullType() + " -> " + columnType());
+    case 2:
+      return emit(full, name, "broadcast " + any(row) + " [0] : " + rowType() + " -> " + fullType());
+    case 3:
+      return emit(full, name, "broadcast " + any(column) + " [1] : " + columnType() + " -> " + fullType());
+    case 4:
+      return emit(row, name, formula(row, rowType()));
+    case 5:
+      return emit(column, name, "sigmoid " + any(column) + " : " + columnType());
+    default:
+      return emit(full, name, formula(full, fullType()));
     }
   }
 

@@ -29,7 +29,9 @@ LoadedModule::~LoadedModule() {
   if (handle)
     dlclose(handle);
 }
-KernelFunction LoadedModule::find(const std::string &symbol) const { return reinterpret_cast<KernelFunction>(dlsym(handle, symbol.c_str())); }
+KernelFunction LoadedModule::find(const std::string &symbol) const {
+  return reinterpret_cast<KernelFunction>(dlsym(handle, symbol.c_str()));
+}
 
 OperandLayout layoutOf(RankedTensorType type, Storage storage) {
   OperandLayout layout;
@@ -45,7 +47,8 @@ OperandLayout layoutOf(RankedTensorType type, Storage storage) {
 
 static int64_t elementBytes(RankedTensorType type) { return std::max<int64_t>(type.getElementTypeBitWidth() / 8, 1); }
 
-OperandBuffer::OperandBuffer(RankedTensorType tensorType, OperandLayout operandLayout) : type(tensorType), layout(std::move(operandLayout)) {
+OperandBuffer::OperandBuffer(RankedTensorType tensorType, OperandLayout operandLayout)
+    : type(tensorType), layout(std::move(operandLayout)) {
   int64_t span = 1;
   for (auto [size, stride] : llvm::zip(type.getShape(), layout.strides))
     span += std::max<int64_t>(size - 1, 0) * stride;
@@ -111,7 +114,8 @@ HostTensor randomTensor(RankedTensorType type, uint64_t seed, double scale) {
 }
 
 static void launch(KernelFunction kernel, std::vector<void *> &operands, const KernelInfo &info, Cut cut) {
-  int64_t step = cut == Cut::Whole ? std::max<int64_t>(info.extent, 1) : (cut == Cut::Units ? 1 : std::max<int64_t>(info.extent / 3, 1));
+  int64_t step = cut == Cut::Whole ? std::max<int64_t>(info.extent, 1)
+                                   : (cut == Cut::Units ? 1 : std::max<int64_t>(info.extent / 3, 1));
   for (int64_t begin = 0; begin < info.extent; begin += step)
     kernel(operands.data(), begin, std::min(begin + step, info.extent));
 }
@@ -157,7 +161,8 @@ std::vector<HostTensor> runKernel(GroupCase &test, const std::vector<HostTensor>
 
 std::vector<HostTensor> runReference(GroupCase &test, const std::vector<HostTensor> &inputs) {
   reference::VariableState state;
-  FailureOr<std::vector<HostTensor>> results = reference::evaluate(test.function, inputs, state, {/*exactDouble=*/true});
+  FailureOr<std::vector<HostTensor>> results =
+      reference::evaluate(test.function, inputs, state, {/*exactDouble=*/true});
   EXPECT_TRUE(succeeded(results));
   return succeeded(results) ? *results : std::vector<HostTensor>();
 }
@@ -168,10 +173,12 @@ void expectNear(const HostTensor &found, const HostTensor &expected, double rela
   for (size_t i = 0; i < found.floats.size(); ++i) {
     double want = expected.floats[i], got = found.floats[i];
     if (std::isnan(want) || std::isinf(want)) {
-      EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want) << "element " << i << ": " << got << " instead of " << want;
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want)
+          << "element " << i << ": " << got << " instead of " << want;
       continue;
     }
-    ASSERT_LE(std::abs(got - want), relative * std::abs(want) + absolute) << "element " << i << ": " << got << " instead of " << want;
+    ASSERT_LE(std::abs(got - want), relative * std::abs(want) + absolute)
+        << "element " << i << ": " << got << " instead of " << want;
   }
 }
 

@@ -1,4 +1,5 @@
-// Compiles the kernel groups of a function, loads them like the runtime does, and runs them beside the reference evaluator.
+// Compiles the kernel groups of a function, loads them like the runtime does, and runs them beside the reference
+// evaluator.
 #pragma once
 
 #include "lib/Codegen/CPU/CpuKernels.h"
@@ -59,7 +60,7 @@ enum class Cut { Whole, Units, Uneven };
 
 struct RunSettings {
   std::string cpu = "native";
-  std::vector<Storage> inputs{};  ///< missing entries are Dense
+  std::vector<Storage> inputs{}; ///< missing entries are Dense
   std::vector<Storage> outputs{};
   Cut cut = Cut::Whole;
   int inPlaceInput = -1; ///< this input shares storage with output 0
@@ -69,11 +70,13 @@ struct RunSettings {
 reference::HostTensor randomTensor(mlir::RankedTensorType type, uint64_t seed, double scale = 1);
 
 /// Runs the generated kernel; results come back as host tensors.
-std::vector<reference::HostTensor> runKernel(GroupCase &test, const std::vector<reference::HostTensor> &inputs, const RunSettings &settings);
+std::vector<reference::HostTensor> runKernel(GroupCase &test, const std::vector<reference::HostTensor> &inputs,
+                                             const RunSettings &settings);
 /// The reference evaluator's results.
 std::vector<reference::HostTensor> runReference(GroupCase &test, const std::vector<reference::HostTensor> &inputs);
 
 /// Fails the current test unless every element differs by at most `relative` of its magnitude plus `absolute`.
-void expectNear(const reference::HostTensor &found, const reference::HostTensor &expected, double relative, double absolute);
+void expectNear(const reference::HostTensor &found, const reference::HostTensor &expected, double relative,
+                double absolute);
 
 } // namespace plimsoll::codegen::test

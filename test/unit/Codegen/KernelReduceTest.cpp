@@ -21,7 +21,8 @@ std::string replaced(std::string text, const std::vector<std::pair<std::string, 
 }
 
 // Batch norm over (N, C, H, W) with scale, activation and a running statistic.
-const char *batchNorm = R"(func.func @f(%x: tensor<$S>, %g: tensor<$Cxf32>, %old: tensor<$Cxf32>) -> (tensor<$S>, tensor<$Cxf32>) {
+const char *batchNorm =
+    R"(func.func @f(%x: tensor<$S>, %g: tensor<$Cxf32>, %old: tensor<$Cxf32>) -> (tensor<$S>, tensor<$Cxf32>) {
   %r:2 = graph.group %x, %g, %old space [$I] reduced [0, 2, 3] : (tensor<$S>, tensor<$Cxf32>, tensor<$Cxf32>) -> (tensor<$S>, tensor<$Cxf32>) {
   ^bb0(%a: tensor<$S>, %s: tensor<$Cxf32>, %o: tensor<$Cxf32>):
     %sum = graph.reduce_sum %a [0, 2, 3] : tensor<$S> -> tensor<$Cxf32>
@@ -46,8 +47,10 @@ const char *batchNorm = R"(func.func @f(%x: tensor<$S>, %g: tensor<$Cxf32>, %old
 
 std::string batchNormText(int64_t n, int64_t c, int64_t h, int64_t w) {
   auto text = [](int64_t number) { return std::to_string(number); };
-  return replaced(batchNorm, {{"$S", text(n) + "x" + text(c) + "x" + text(h) + "x" + text(w) + "xf32"}, {"$I", text(n) + ", " + text(c) + ", " + text(h) + ", " + text(w)},
-                              {"$N", text(n * h * w) + ".0"}, {"$C", text(c)}});
+  return replaced(batchNorm, {{"$S", text(n) + "x" + text(c) + "x" + text(h) + "x" + text(w) + "xf32"},
+                              {"$I", text(n) + ", " + text(c) + ", " + text(h) + ", " + text(w)},
+                              {"$N", text(n * h * w) + ".0"},
+                              {"$C", text(c)}});
 }
 
 const char *reduce = R"(func.func @f(%x: tensor<$S>) -> tensor<$R> {
@@ -59,7 +62,8 @@ const char *reduce = R"(func.func @f(%x: tensor<$S>) -> tensor<$R> {
   return %r : tensor<$R>
 })";
 
-void compare(const std::string &text, double relative, double absolute, const RunSettings &settings = {}, double offset = 0) {
+void compare(const std::string &text, double relative, double absolute, const RunSettings &settings = {},
+             double offset = 0) {
   SCOPED_TRACE(text);
   MLIRContext context;
   GroupCase test(context, text);
@@ -88,7 +92,8 @@ TEST(KernelReduce, BatchNormShapes) {
 }
 
 TEST(KernelReduce, LongSumsStayAccurate) {
-  // Bound: half an ulp of the result plus the f32 error of at most 256 additions per lane; measured errors are far below.
+  // Bound: half an ulp of the result plus the f32 error of at most 256 additions per lane; measured errors are far
+  // below.
   auto text = [](const char *shape, const char *iteration, const char *dims, const char *result) {
     return replaced(reduce, {{"$S", shape}, {"$I", iteration}, {"$D", dims}, {"$R", result}, {"$O", "reduce_sum"}});
   };
@@ -110,7 +115,9 @@ TEST(KernelReduce, OtherTypes) {
 TEST(KernelReduce, MaximumKeepsNan) {
   for (int64_t place : {0, 5, 63, 64, 66}) {
     MLIRContext context;
-    GroupCase test(context, replaced(reduce, {{"$S", "1x67xf32"}, {"$I", "1, 67"}, {"$D", "1"}, {"$R", "1xf32"}, {"$O", "reduce_max"}}));
+    GroupCase test(
+        context,
+        replaced(reduce, {{"$S", "1x67xf32"}, {"$I", "1, 67"}, {"$D", "1"}, {"$R", "1xf32"}, {"$O", "reduce_max"}}));
     HostTensor input = randomTensor(cast<RankedTensorType>(test.group.getInputs()[0].getType()), 5);
     input.floats[place] = NAN;
     std::vector<HostTensor> found = runKernel(test, {input}, {});
@@ -120,9 +127,11 @@ TEST(KernelReduce, MaximumKeepsNan) {
 }
 
 TEST(KernelReduce, EmptyRowsGiveTheIdentity) {
-  for (auto [op, identity] : {std::pair("reduce_sum", 0.0), std::pair("reduce_max", -std::numeric_limits<double>::infinity())}) {
+  for (auto [op, identity] :
+       {std::pair("reduce_sum", 0.0), std::pair("reduce_max", -std::numeric_limits<double>::infinity())}) {
     MLIRContext context;
-    GroupCase test(context, replaced(reduce, {{"$S", "3x0xf32"}, {"$I", "3, 0"}, {"$D", "1"}, {"$R", "3xf32"}, {"$O", op}}));
+    GroupCase test(context,
+                   replaced(reduce, {{"$S", "3x0xf32"}, {"$I", "3, 0"}, {"$D", "1"}, {"$R", "3xf32"}, {"$O", op}}));
     HostTensor input = HostTensor::zeros(test.group.getInputs()[0].getType());
     std::vector<HostTensor> found = runKernel(test, {input}, {});
     ASSERT_EQ(found.size(), 1u);

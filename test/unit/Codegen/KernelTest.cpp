@@ -68,8 +68,11 @@ const char *softmax = R"(func.func @f(%x: tensor<$Rx$Cxf32>) -> tensor<$Rx$Cxf32
 })";
 
 std::string softmaxText(int64_t rows, int64_t columns, int axis) {
-  return replaced(softmax, {{"$R", std::to_string(rows)}, {"$C", std::to_string(columns)}, {"$D", std::to_string(axis)},
-                            {"$K", std::to_string(1 - axis)}, {"$P", std::to_string(axis == 1 ? rows : columns)}});
+  return replaced(softmax, {{"$R", std::to_string(rows)},
+                            {"$C", std::to_string(columns)},
+                            {"$D", std::to_string(axis)},
+                            {"$K", std::to_string(1 - axis)},
+                            {"$P", std::to_string(axis == 1 ? rows : columns)}});
 }
 
 } // namespace
@@ -106,12 +109,14 @@ TEST(Kernel, ReversedStorageSwapsTheForm) {
 }
 
 TEST(Kernel, RangesDoNotChangeBits) {
-  for (const std::string &text : {replaced(biasExp, {{"$R", "50"}, {"$C", "333"}}), replaced(biasExp, {{"$R", "3"}, {"$C", "5001"}}),
-                                  softmaxText(50, 333, 1), softmaxText(50, 333, 0)}) {
+  for (const std::string &text :
+       {replaced(biasExp, {{"$R", "50"}, {"$C", "333"}}), replaced(biasExp, {{"$R", "3"}, {"$C", "5001"}}),
+        softmaxText(50, 333, 1), softmaxText(50, 333, 0)}) {
     MLIRContext context;
     GroupCase test(context, text);
     std::vector<HostTensor> inputs = randomInputs(test);
-    std::vector<HostTensor> whole = runKernel(test, inputs, {}), units = runKernel(test, inputs, {"native", {}, {}, Cut::Units}),
+    std::vector<HostTensor> whole = runKernel(test, inputs, {}),
+                            units = runKernel(test, inputs, {"native", {}, {}, Cut::Units}),
                             uneven = runKernel(test, inputs, {"native", {}, {}, Cut::Uneven});
     ASSERT_EQ(whole.size(), 1u);
     EXPECT_EQ(whole[0].floats, units[0].floats);
@@ -120,7 +125,8 @@ TEST(Kernel, RangesDoNotChangeBits) {
 }
 
 TEST(Kernel, ResultMayTakeOverItsInput) {
-  for (const std::string &text : {replaced(biasExp, {{"$R", "5"}, {"$C", "4099"}}), softmaxText(9, 333, 1), softmaxText(9, 333, 0)}) {
+  for (const std::string &text :
+       {replaced(biasExp, {{"$R", "5"}, {"$C", "4099"}}), softmaxText(9, 333, 1), softmaxText(9, 333, 0)}) {
     MLIRContext context;
     GroupCase test(context, text);
     std::vector<HostTensor> inputs = randomInputs(test);

@@ -13,8 +13,11 @@ using plimsoll::reference::HostTensor;
 namespace {
 
 /// One op on operands of `shape`, all of element types named in `types` (the last one is the result's).
-std::string oneOp(const std::string &op, const std::vector<std::string> &types, const std::string &shape, const std::string &suffix) {
-  auto tensor = [&](const std::string &element) { return "tensor<" + shape + (shape.empty() ? "" : "x") + element + ">"; };
+std::string oneOp(const std::string &op, const std::vector<std::string> &types, const std::string &shape,
+                  const std::string &suffix) {
+  auto tensor = [&](const std::string &element) {
+    return "tensor<" + shape + (shape.empty() ? "" : "x") + element + ">";
+  };
   std::string arguments, inner, values, names, list, result = tensor(types.back());
   for (size_t i = 0; i + 1 < types.size(); ++i) {
     std::string number = std::to_string(i), comma = i ? ", " : "";
@@ -27,8 +30,9 @@ std::string oneOp(const std::string &op, const std::vector<std::string> &types, 
   std::string space = shape;
   for (char &c : space)
     c = c == 'x' ? ',' : c;
-  return "func.func @f(" + arguments + ") -> " + result + " {\n  %r = graph.group " + values + " space [" + space + "] reduced [] : (" + list + ") -> " + result +
-         " {\n  ^bb0(" + inner + "):\n    %0 = graph." + op + " " + names + " : " + suffix + "\n    graph.yield %0 : " + result + "\n  }\n  return %r : " + result + "\n}";
+  return "func.func @f(" + arguments + ") -> " + result + " {\n  %r = graph.group " + values + " space [" + space +
+         "] reduced [] : (" + list + ") -> " + result + " {\n  ^bb0(" + inner + "):\n    %0 = graph." + op + " " +
+         names + " : " + suffix + "\n    graph.yield %0 : " + result + "\n  }\n  return %r : " + result + "\n}";
 }
 
 void compare(const std::string &text, double relative, const RunSettings &settings = {}, double scale = 4) {
@@ -58,7 +62,8 @@ std::string same(const std::string &element) { return "tensor<37x" + element + "
 
 TEST(KernelTypes, FloatsOfEveryWidth) {
   for (const char *cpu : {"native", "x86-64-v3"})
-    for (auto [type, bound] : {std::pair("f64", 1e-15), std::pair("f32", 2e-7), std::pair("f16", 1e-3), std::pair("bf16", 8e-3)}) {
+    for (auto [type, bound] :
+         {std::pair("f64", 1e-15), std::pair("f32", 2e-7), std::pair("f16", 1e-3), std::pair("bf16", 8e-3)}) {
       compare(oneOp("add", {type, type, type}, "37", same(type)), bound, {cpu});
       compare(oneOp("div", {type, type, type}, "37", same(type)), bound, {cpu});
       compare(oneOp("tanh", {type, type}, "37", same(type)), bound, {cpu});
@@ -79,7 +84,8 @@ TEST(KernelTypes, IntegerDivisionNeverTraps) {
   MLIRContext context;
   GroupCase test(context, oneOp("div", {"i32", "i32", "i32"}, "3", "tensor<3xi32>"));
   Type type = test.group.getInputs()[0].getType();
-  std::vector<HostTensor> found = runKernel(test, {HostTensor::ofInts(type, {7, INT32_MIN, -9}), HostTensor::ofInts(type, {0, -1, 2})}, {});
+  std::vector<HostTensor> found =
+      runKernel(test, {HostTensor::ofInts(type, {7, INT32_MIN, -9}), HostTensor::ofInts(type, {0, -1, 2})}, {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].ints, (std::vector<int64_t>{0, INT32_MIN, -4}));
 }
@@ -91,15 +97,19 @@ TEST(KernelTypes, BooleansAreBytes) {
   compare(oneOp("select", {"i1", "i64", "i64", "i64"}, "37", "tensor<37xi1>, tensor<37xi64>"), 0);
   for (const char *direction : {"eq", "ne", "lt", "le", "gt", "ge"})
     for (const char *type : {"f32", "i64", "ui8", "bf16"})
-      compare(oneOp(std::string("compare <") + direction + ">", {type, type, "i1"}, "37", same(type) + " -> tensor<37xi1>"), 0);
+      compare(
+          oneOp(std::string("compare <") + direction + ">", {type, type, "i1"}, "37", same(type) + " -> tensor<37xi1>"),
+          0);
 }
 
 TEST(KernelTypes, Conversions) {
   const char *types[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i8", "ui8", "i1"};
   for (const char *from : types)
     for (const char *to : types)
-      if (std::string(from) != to && !(std::string(from) == "f64" && std::string(to) != "f32" && std::string(to)[0] != 'i' && std::string(to)[0] != 'u'))
-        compare(oneOp("convert", {from, to}, "37", same(from) + " -> " + same(to)), 0, {}, std::string(to) == "ui8" ? 0 : 4);
+      if (std::string(from) != to && !(std::string(from) == "f64" && std::string(to) != "f32" &&
+                                       std::string(to)[0] != 'i' && std::string(to)[0] != 'u'))
+        compare(oneOp("convert", {from, to}, "37", same(from) + " -> " + same(to)), 0, {},
+                std::string(to) == "ui8" ? 0 : 4);
 }
 
 TEST(KernelTypes, FloatsOutOfRangeSaturate) {
@@ -116,7 +126,8 @@ TEST(KernelTypes, NanPropagates) {
     MLIRContext context;
     GroupCase test(context, oneOp(op, {"f32", "f32", "f32"}, "3", "tensor<3xf32>"));
     Type type = test.group.getInputs()[0].getType();
-    std::vector<HostTensor> found = runKernel(test, {HostTensor::ofFloats(type, {NAN, 1, NAN}), HostTensor::ofFloats(type, {1, NAN, NAN})}, {});
+    std::vector<HostTensor> found =
+        runKernel(test, {HostTensor::ofFloats(type, {NAN, 1, NAN}), HostTensor::ofFloats(type, {1, NAN, NAN})}, {});
     ASSERT_EQ(found.size(), 1u);
     for (double value : found[0].floats)
       EXPECT_TRUE(std::isnan(value)) << op;

@@ -33,7 +33,9 @@ const char *spread = R"(func.func @f(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   return %r : tensor<8x8xf32>
 })";
 
-OperandLayout layout(GroupCase &test, Storage storage = Storage::Dense) { return layoutOf(cast<RankedTensorType>(test.group.getInputs()[0].getType()), storage); }
+OperandLayout layout(GroupCase &test, Storage storage = Storage::Dense) {
+  return layoutOf(cast<RankedTensorType>(test.group.getInputs()[0].getType()), storage);
+}
 
 std::string errorOf(MLIRContext &context, llvm::function_ref<void()> action) {
   std::string message;
@@ -51,7 +53,8 @@ TEST(Module, EqualKernelsAreShared) {
   MLIRContext context;
   GroupCase one(context, twice), other(context, twice);
   CpuKernelModule module(&context, {"x86-64-v3"});
-  FailureOr<KernelInfo> first = module.add(one.group, {layout(one)}, {layout(one)}), second = module.add(other.group, {layout(other)}, {layout(other)}),
+  FailureOr<KernelInfo> first = module.add(one.group, {layout(one)}, {layout(one)}),
+                        second = module.add(other.group, {layout(other)}, {layout(other)}),
                         strided = module.add(one.group, {layout(one, Storage::Gapped)}, {layout(one)});
   ASSERT_TRUE(succeeded(first) && succeeded(second) && succeeded(strided));
   EXPECT_EQ(first->symbol, "k0");
@@ -82,8 +85,11 @@ TEST(Module, RefusesUnknownCpu) {
   MLIRContext context;
   GroupCase test(context, twice);
   CpuKernelModule module(&context, {"pentium"});
-  std::string message = errorOf(context, [&] { EXPECT_TRUE(failed(module.add(test.group, {layout(test)}, {layout(test)}))); });
-  EXPECT_THAT(message, HasSubstr("unknown cpu 'pentium', expected native, x86-64-v3 or x86-64-v4; pass one of these with --cpu"));
+  std::string message =
+      errorOf(context, [&] { EXPECT_TRUE(failed(module.add(test.group, {layout(test)}, {layout(test)}))); });
+  EXPECT_THAT(
+      message,
+      HasSubstr("unknown cpu 'pentium', expected native, x86-64-v3 or x86-64-v4; pass one of these with --cpu"));
 }
 
 TEST(Module, RefusesLayoutsThatDoNotFit) {
