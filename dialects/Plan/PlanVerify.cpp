@@ -6,11 +6,12 @@ using namespace mlir;
 using namespace plimsoll::plan;
 
 namespace {
-/// A buffer with its live range; persistent buffers live over every command.
+/// A buffer with its live range; persistent buffers live over every command, inputs from before command 0.
 struct Placed {
   BufferOp op;
   uint64_t begin, end;
   int64_t first, last;
+  bool persistent;
 };
 } // namespace
 
@@ -28,20 +29,26 @@ static LogicalResult verifyPlacement(ProgramOp program, BufferOp buffer) {
 }
 
 static Placed placed(BufferOp op, bool persistent) {
-  int64_t first = persistent ? 0 : static_cast<int64_t>(*op.getFirst());
+  int64_t first = persistent ? INT64_MIN : static_cast<int64_t>(*op.getFirst());
   int64_t last = persistent ? INT64_MAX : static_cast<int64_t>(*op.getLast());
-  return {op, op.getOffset(), op.getOffset() + op.getBytes(), first, last};
+  return {op, op.getOffset(), op.getOffset() + op.getBytes(), first, last, persistent};
 }
 
-// P2: buffers that are live at one command are disjoint. A result may take over an operand at the operand's last command when
-// both occupy the same bytes.
+// Whether `result` takes over the bytes of `operand`: exactly those, at the operand's last command, the operand defined before.
+static bool takesOver(Placed operand, Placed result) {
+  bool transient = !operand.persistent && !result.persistent;
+  bool scratch = operand.op.getKlass() == BufferClass::Workspace || result.op.getKlass() == BufferClass::Workspace;
+  bool sameBytes = operand.begin == result.begin && operand.end == result.end;
+  return transient && !scratch && sameBytes && operand.first < result.first && operand.last == result.first;
+}
+
+// P2: buffers that are live at one command are disjoint, but for a result that takes over an operand.
 static bool conflict(Placed a, Placed b) {
   if (a.begin == a.end || b.begin == b.end || a.op.getArenaAttr() != b.op.getArenaAttr())
     return false;
   bool bytesOverlap = a.begin < b.end && b.begin < a.end;
   bool timesOverlap = a.first <= b.last && b.first <= a.last;
-  bool takeOver = a.begin == b.begin && (a.last == b.first || b.last == a.first);
-  return bytesOverlap && timesOverlap && !takeOver;
+  return bytesOverlap && timesOverlap && !takesOver(a, b) && !takesOver(b, a);
 }
 
 static LogicalResult verifyDisjoint(SmallVector<Placed> buffers) {
@@ -61,12 +68,17 @@ public:
 
   LogicalResult verify(ArrayRef<Placed> persistent) {
     SmallVector<Placed> buffers(persistent);
+    llvm::SmallDenseSet<StringAttr> inputs;
+    for (PortAttr port : entry.getInputs().getAsRange<PortAttr>())
+      inputs.insert(port.getView().getBuffer().getAttr());
     for (BufferOp buffer : entry.getBody().getOps<BufferOp>()) {
       if (!buffer.getFirst() || !buffer.getLast() || *buffer.getFirst() > *buffer.getLast())
         return buffer.emitOpError("P3: a transient buffer needs a live range first <= last");
       if (failed(verifyPlacement(program, buffer)))
         return failure();
       buffers.push_back(placed(buffer, false));
+      if (inputs.contains(buffer.getSymNameAttr()))
+        buffers.back().first = -1; // staged before the entry runs
     }
     return failed(verifyDisjoint(buffers)) || failed(verifyPorts()) ? failure() : verifyCommands();
   }
@@ -82,7 +94,10 @@ private:
       return user->emitOpError("P4: unknown buffer ") << window.getBuffer();
     if (window.getStrides().size() != static_cast<size_t>(window.getType().getRank()))
       return user->emitOpError("P4: expected one stride per dimension of ") << window.getType();
-    if (static_cast<uint64_t>(window.getOffset()) + windowBytes(window) > buffer.getBytes())
+    if (window.getOffset() < 0 || llvm::any_of(window.getStrides(), [](int64_t stride) { return stride < 0; }))
+      return user->emitOpError("P4: window of ") << window.getBuffer() << " has a negative offset or stride";
+    uint64_t offset = static_cast<uint64_t>(window.getOffset());
+    if (offset > buffer.getBytes() || windowBytes(window) > buffer.getBytes() - offset)
       return user->emitOpError("P4: window leaves buffer ") << window.getBuffer() << " of " << buffer.getBytes() << " bytes";
     bool live = persistent || command < 0 || (command >= static_cast<int64_t>(*buffer.getFirst()) && command <= static_cast<int64_t>(*buffer.getLast()));
     return live ? success() : user->emitOpError("P5: command ") << command << " uses " << window.getBuffer() << " outside its live range";
@@ -122,8 +137,9 @@ private:
       if (failed(verifyWindow(&op, cast<OperandAttr>(operand), command)))
         return failure();
     auto call = dyn_cast<CallOp>(op);
-    if (call && static_cast<int64_t>(call.getWorkspace()) >= static_cast<int64_t>(operands.size()))
-      return call.emitOpError("P7: workspace index ") << call.getWorkspace() << " is not an operand";
+    int64_t workspace = call ? static_cast<int64_t>(call.getWorkspace()) : -1;
+    if (workspace < -1 || workspace >= static_cast<int64_t>(operands ? operands.size() : 0))
+      return op.emitOpError("P7: workspace index ") << workspace << " is neither an operand nor -1";
     return success();
   }
 
