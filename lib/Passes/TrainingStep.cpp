@@ -95,15 +95,26 @@ static func::FuncOp cloneAs(func::FuncOp function, StringRef name) {
   return clone;
 }
 
-// One read per variable, at its first use: later reads see the same value because writes come last.
-static void unifyReads(func::FuncOp function) {
-  llvm::StringMap<ReadOp> first;
-  for (ReadOp read : llvm::make_early_inc_range(function.getBody().front().getOps<ReadOp>())) {
-    auto [entry, isNew] = first.try_emplace(read.getVariable(), read);
-    if (isNew)
-      continue;
-    read.replaceAllUsesWith(entry->second.getResult());
-    read.erase();
+// Leaves one read per variable, before every write, and one write: a module used twice (a shared BatchNorm) reads what its first use
+// wrote, so that value is handed on directly, and only the last write stays.
+static void unifyState(func::FuncOp function) {
+  llvm::StringMap<Value> current;
+  llvm::StringMap<WriteOp> lastWrite;
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      auto [entry, isNew] = current.try_emplace(read.getVariable(), read.getResult());
+      if (isNew)
+        continue;
+      read.replaceAllUsesWith(entry->second);
+      read.erase();
+    } else if (auto write = dyn_cast<WriteOp>(op)) {
+      current[write.getVariable()] = write.getValue();
+      auto [entry, isNew] = lastWrite.try_emplace(write.getVariable(), write);
+      if (isNew)
+        continue;
+      entry->second.erase();
+      entry->second = write;
+    }
   }
 }
 
@@ -163,7 +174,8 @@ static Value globalNorm(ImplicitLocOpBuilder &builder, MutableArrayRef<Parameter
   return SqrtOp::create(builder, total);
 }
 
-// Scales every gradient by min(1, clipNorm/(norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Returns the norm (f64).
+// Scales every gradient by min(1, clipNorm/(norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Returns the norm (f64). The product is
+// formed in f64: the factor for gradients near the largest f32 is below the smallest normal one.
 static Value clip(ImplicitLocOpBuilder &builder, SmallVector<ParameterGradient> &parameters, double clipNorm) {
   Value norm = globalNorm(builder, parameters);
   if (std::isinf(clipNorm))
@@ -173,8 +185,9 @@ static Value clip(ImplicitLocOpBuilder &builder, SmallVector<ParameterGradient> 
   Value factor = MinimumOp::create(builder, ratio, scalarConstant(builder, type, 1.0));
   for (ParameterGradient &parameter : parameters) {
     RankedTensorType shape = tensorType(parameter.gradient);
-    Value spread = broadcast(builder, convert(builder, factor, shape.getElementType()), {}, shape.getShape());
-    parameter.gradient = MulOp::create(builder, parameter.gradient, spread);
+    Value wide = convert(builder, parameter.gradient, builder.getF64Type());
+    Value scaled = MulOp::create(builder, wide, broadcast(builder, factor, {}, shape.getShape()));
+    parameter.gradient = convert(builder, scaled, shape.getElementType());
   }
   return norm;
 }
@@ -182,7 +195,9 @@ static Value clip(ImplicitLocOpBuilder &builder, SmallVector<ParameterGradient> 
 static bool isNonZeroConstant(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  return elements && elements.isSplat() && elements.getSplatValue<APFloat>().isNonZero();
+  if (!elements || !elements.isSplat())
+    return false;
+  return isFloatTensor(elements.getType()) ? elements.getSplatValue<APFloat>().isNonZero() : !elements.getSplatValue<APInt>().isZero();
 }
 
 // Clips, guards and updates; adds grad_norm and skipped to the outputs. The update is skipped when no token counted or, with
@@ -324,9 +339,10 @@ static void buildApply(ModuleOp module, Location loc, ArrayRef<VariableOp> accum
 }
 
 static LogicalResult buildEvaluation(func::FuncOp forward, unsigned loss, unsigned weight) {
-  func::FuncOp evaluation = cloneAs(forward, "eval_step");
-  if (failed(toEvalMode(evaluation)) || failed(toEvalMode(forward)))
+  if (failed(toEvalMode(forward)))
     return failure();
+  unifyState(forward); // after the writes went: evaluation reads the state as it is
+  func::FuncOp evaluation = cloneAs(forward, "eval_step");
   LossAndWeight target = lossAndWeight(evaluation, loss, weight);
   Outputs losses, others;
   losses.add("loss", target.loss);
@@ -335,13 +351,64 @@ static LogicalResult buildEvaluation(func::FuncOp forward, unsigned loss, unsign
     if (index == loss || index == weight)
       continue;
     auto name = forward.getResultAttrOfType<StringAttr>(index, "graph.name");
-    others.add(name ? name.getValue() : StringRef("output"), value);
+    others.add(name ? name.getValue().str() : "output" + std::to_string(index), value);
   }
   setOutputs(evaluation, losses);
   if (others.values.empty())
     forward.erase();
   else
     setOutputs(forward, others);
+  return success();
+}
+
+static func::FuncOp cloneForTraining(func::FuncOp forward, StringRef name) {
+  func::FuncOp step = cloneAs(forward, name);
+  unifyState(step);
+  return step;
+}
+
+// Names this compiler is going to use must be free: a parameter called like another's optimizer slot would silently become it.
+static LogicalResult checkNames(ModuleOp module, func::FuncOp forward, const OptimizerRecipe &recipe) {
+  SmallVector<std::string> wanted{"optimizer.step"};
+  SmallVector<StringRef> slots;
+  if (recipe.kind == "sgd") {
+    slots.push_back(".momentum");
+  } else {
+    slots.append({".exp_avg", ".exp_avg_sq"});
+    wanted.append({"optimizer.beta1_power", "optimizer.beta2_power"});
+  }
+  if (recipe.accumulation > 1) {
+    slots.push_back(".grad");
+    wanted.append({"accumulate.loss", "accumulate.weight"});
+  }
+  for (auto variable : module.getOps<VariableOp>())
+    if (variable.getKind() == VariableKind::Parameter && variable.getTrainable())
+      for (StringRef slot : slots)
+        wanted.push_back((variable.getSymName() + slot).str());
+  bool fine = true;
+  for (const std::string &name : wanted)
+    if (auto taken = module.lookupSymbol<VariableOp>(name)) {
+      taken.emitOpError("has a name the optimizer needs for its own state; rename it in the model");
+      fine = false;
+    }
+  for (unsigned i = 0; i < forward.getNumArguments(); ++i)
+    if (auto name = forward.getArgAttrOfType<StringAttr>(i, "graph.name"); name && name.getValue() == "lr") {
+      forward.emitError("input 'lr' has the name of the learning rate's input; rename it in the model");
+      fine = false;
+    }
+  return success(fine);
+}
+
+static LogicalResult buildUpdates(func::FuncOp forward, unsigned loss, unsigned weight, const OptimizerRecipe &recipe) {
+  if (recipe.accumulation <= 1) {
+    func::FuncOp step = cloneForTraining(forward, "train_step");
+    return buildTrainStep(step, lossAndWeight(step, loss, weight), recipe);
+  }
+  func::FuncOp step = cloneForTraining(forward, "accumulate");
+  FailureOr<SmallVector<VariableOp>> accumulated = buildAccumulate(step, lossAndWeight(step, loss, weight));
+  if (failed(accumulated))
+    return failure();
+  buildApply(forward->getParentOfType<ModuleOp>(), forward.getLoc(), *accumulated, recipe);
   return success();
 }
 
@@ -352,23 +419,15 @@ LogicalResult plimsoll::buildTrainingStep(ModuleOp module, const OptimizerRecipe
   std::optional<unsigned> loss = resultWithRole(forward, "loss"), weight = resultWithRole(forward, "weight");
   if (!loss || !weight)
     return forward.emitError("expected results with graph.role \"loss\" and \"weight\"");
-  unifyReads(forward);
+  if (failed(checkNames(module, forward, recipe)))
+    return failure();
   if (recipe.gradientsEntry) {
-    func::FuncOp step = cloneAs(forward, "gradients");
+    func::FuncOp step = cloneForTraining(forward, "gradients");
     if (failed(buildGradients(step, lossAndWeight(step, *loss, *weight))))
       return failure();
   }
-  if (recipe.accumulation <= 1) {
-    func::FuncOp step = cloneAs(forward, "train_step");
-    if (failed(buildTrainStep(step, lossAndWeight(step, *loss, *weight), recipe)))
-      return failure();
-  } else {
-    func::FuncOp step = cloneAs(forward, "accumulate");
-    FailureOr<SmallVector<VariableOp>> accumulated = buildAccumulate(step, lossAndWeight(step, *loss, *weight));
-    if (failed(accumulated))
-      return failure();
-    buildApply(module, forward.getLoc(), *accumulated, recipe);
-  }
+  if (failed(buildUpdates(forward, *loss, *weight, recipe)))
+    return failure();
   return buildEvaluation(forward, *loss, *weight);
 }
 

@@ -506,14 +506,3 @@ TEST_F(LowerToPlanTest, aReturnedOldValueIsRefused) {
   EXPECT_FALSE(static_cast<bool>(lowerToPlan(*module, target, {})));
   EXPECT_THAT(pass.messages, HasSubstr("returns the old value of @v, which is written (run --plimsoll-materialize)"));
 }
-
-TEST_F(LowerToPlanTest, anElementTypeTheRuntimeLacksIsNamed) {
-  module = parseModule(pass.context, R"(func.func @f(%x: tensor<2xf8E4M3FN>) -> tensor<2xf8E4M3FN> {
-      %y = graph.copy %x : tensor<2xf8E4M3FN>
-      return %y : tensor<2xf8E4M3FN>
-    })");
-  if (!module)
-    GTEST_SKIP() << "the dialect itself refuses the type: " << pass.messages;
-  EXPECT_FALSE(static_cast<bool>(lowerToPlan(*module, target, {})));
-  EXPECT_THAT(pass.messages, HasSubstr("element type 'f8E4M3FN' has no run-time form"));
-}
