@@ -26,9 +26,14 @@ public:
     if (!node || !error.empty())
       return;
     if (!convert(*node, value))
-      error = place(*node) + "key '" + std::string(key) + "' in [" + name + "] has the wrong type or range";
+      error = place(*node) + "key '" + std::string(key) + "' in [" + name + "] has the wrong type or range; expected " + expectation(value);
   }
 
+  /// The first wrong value, without a look at unknown keys.
+  const std::string &firstError() const { return error; }
+
+  /// The first wrong value so far.
+  const std::string &firstError() const { return error; }
   /// The first error: a wrong value, or a key nobody asked for.
   std::string finish() {
     for (auto &&[key, node] : table)
@@ -38,6 +43,15 @@ public:
   }
 
 private:
+  static const char *expectation(const std::string &) { return "a string"; }
+  static const char *expectation(bool) { return "true or false"; }
+  static const char *expectation(int64_t) { return "an integer"; }
+  static const char *expectation(double) { return "a number"; }
+  static const char *expectation(const std::optional<uint64_t> &) { return "a size such as \"1.5GB\" or \"512MiB\""; }
+  static const char *expectation(const std::vector<std::string> &) { return "a list of strings"; }
+  static const char *expectation(const std::pair<double, double> &) { return "two numbers"; }
+  static const char *expectation(const std::map<std::string, int64_t> &) { return "a table of integers"; }
+
   static bool convert(const toml::node &node, std::string &value) { return assign(node.value_exact<std::string>(), value); }
   static bool convert(const toml::node &node, bool &value) { return assign(node.value_exact<bool>(), value); }
   static bool convert(const toml::node &node, int64_t &value) { return assign(node.value_exact<int64_t>(), value); }
@@ -104,7 +118,7 @@ public:
     TableReader top(root, "recipe");
     top.read("model", recipe.model);
     top.read("bind", recipe.bindings);
-    std::string error;
+    std::string error = top.firstError();
     section(root, "loss", error, [&](TableReader &table) {
       table.read("kind", recipe.loss);
       table.read("output", recipe.lossOutput);
@@ -130,7 +144,7 @@ private:
     if (!node || !error.empty())
       return;
     if (!node->is_table()) {
-      error = std::string("[") + name + "] must be a table";
+      error = "line " + std::to_string(node->source().begin.line) + ": '" + name + "' has the wrong type; expected a table [" + name + "]";
       return;
     }
     TableReader table(*node->as_table(), name);
