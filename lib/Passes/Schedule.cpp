@@ -57,6 +57,20 @@ static void hoistReads(Block &block) {
   }
 }
 
+// Views cost nothing: right behind what they look into they hold up neither the ops that use them nor the update of that variable.
+static void hoistViews(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    Operation *source = op.hasTrait<GraphView>() ? op.getOperand(0).getDefiningOp() : nullptr;
+    if (!source)
+      continue;
+    Operation *before = op.getPrevNode();
+    while (before != source && before->hasTrait<GraphView>())
+      before = before->getPrevNode();
+    if (before != source)
+      op.moveAfter(source);
+  }
+}
+
 static bool isScalarWork(Operation *op) {
   auto single = [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 1; };
   return isMemoryEffectFree(op) && op->getNumResults() && llvm::all_of(op->getOperandTypes(), single) && llvm::all_of(op->getResultTypes(), single);
@@ -130,6 +144,7 @@ struct Schedule : public plimsoll::impl::PlimsollScheduleBase<Schedule> {
       return;
     Block &block = getOperation().getBody().front();
     hoistReads(block);
+    hoistViews(block);
     hoistScalarWork(block);
     llvm::StringMap<SmallVector<ReadOp>> reads;
     for (ReadOp read : block.getOps<ReadOp>())
