@@ -32,8 +32,6 @@ public:
   /// The first wrong value, without a look at unknown keys.
   const std::string &firstError() const { return error; }
 
-  /// The first wrong value so far.
-  const std::string &firstError() const { return error; }
   /// The first error: a wrong value, or a key nobody asked for.
   std::string finish() {
     for (auto &&[key, node] : table)
