@@ -1,7 +1,8 @@
-// Recognition: exporters write softmax attention, norms, activations and losses as many small ops; this pass finds them again,
-// because the whole ops are where memory and speed are. A match is only made where the whole op computes the same function
-// (up to rounding) and has every gradient that the parts had. Method: common subexpressions first, so that equal parts are one
-// value; then greedy bottom-up rewriting, which ends because every rewrite removes small ops and adds none that match again.
+// Recognition: exporters write softmax attention, norms, activations and losses as many small ops; this pass finds them
+// again, because the whole ops are where memory and speed are. A match is only made where the whole op computes the
+// same function (up to rounding) and has every gradient that the parts had. Method: common subexpressions first, so
+// that equal parts are one value; then greedy bottom-up rewriting, which ends because every rewrite removes small ops
+// and adds none that match again.
 #include "lib/Passes/Passes.h"
 #include "lib/Passes/RecognizePatterns.h"
 
@@ -76,7 +77,8 @@ Value rowStatistic(Value value, ArrayRef<int64_t> shape, int64_t axis) {
   auto broadcast = value ? value.getDefiningOp<BroadcastOp>() : BroadcastOp();
   if (!broadcast || tensorType(value).getShape() != shape)
     return {};
-  ArrayRef<int64_t> from = tensorType(broadcast.getOperand()).getShape(), rows = shape.take_front(static_cast<size_t>(axis));
+  ArrayRef<int64_t> from = tensorType(broadcast.getOperand()).getShape(),
+                    rows = shape.take_front(static_cast<size_t>(axis));
   for (auto [d, dim] : llvm::enumerate(broadcast.getDims()))
     if (dim != static_cast<int64_t>(d))
       return {};
@@ -111,7 +113,9 @@ Value meanOperand(Value value, int64_t &axis) {
   return closeTo(*factor * count, 1) ? reduce.getOperand() : Value();
 }
 
-bool eitherOrder(Value lhs, Value rhs, llvm::function_ref<bool(Value, Value)> match) { return match(lhs, rhs) || match(rhs, lhs); }
+bool eitherOrder(Value lhs, Value rhs, llvm::function_ref<bool(Value, Value)> match) {
+  return match(lhs, rhs) || match(rhs, lhs);
+}
 
 } // namespace plimsoll::recognize
 

@@ -41,12 +41,14 @@ std::optional<Polynomial> polynomialIn(Value value, Value x, int depth) {
     return std::nullopt;
   if (isa<MulOp>(op))
     return multiplied(op->getOperand(0), op->getOperand(1), x, depth + 1);
-  if (auto pow = dyn_cast<PowOp>(op); pow && pow.getLhs() == x && (isNumber(pow.getRhs(), 3) || isNumber(pow.getRhs(), 2)))
+  if (auto pow = dyn_cast<PowOp>(op);
+      pow && pow.getLhs() == x && (isNumber(pow.getRhs(), 3) || isNumber(pow.getRhs(), 2)))
     return isNumber(pow.getRhs(), 3) ? Polynomial{0, 0, 0, 1} : Polynomial{0, 0, 1, 0};
   bool add = isa<AddOp>(op), sub = isa<SubOp>(op), div = isa<DivOp>(op);
   if (!add && !sub && !div)
     return std::nullopt;
-  std::optional<Polynomial> a = polynomialIn(op->getOperand(0), x, depth + 1), b = polynomialIn(op->getOperand(1), x, depth + 1);
+  std::optional<Polynomial> a = polynomialIn(op->getOperand(0), x, depth + 1),
+                            b = polynomialIn(op->getOperand(1), x, depth + 1);
   if (!a || !b || (div && ((*b)[1] != 0 || (*b)[2] != 0 || (*b)[3] != 0 || (*b)[0] == 0)))
     return std::nullopt;
   for (size_t i = 0; i < 4; ++i)
@@ -97,7 +99,8 @@ bool isGeluFactor(Value factor, Value x, bool &approximate) {
     Value erf = operandOf<ErfOp>(inner), tanh = operandOf<TanhOp>(inner);
     approximate = static_cast<bool>(tanh);
     const double width = std::sqrt(2 / M_PI);
-    return erf ? isPolynomial(polynomialIn(erf, x), M_SQRT1_2, 0) : tanh && isPolynomial(polynomialIn(tanh, x), width, width * 0.044715);
+    return erf ? isPolynomial(polynomialIn(erf, x), M_SQRT1_2, 0)
+               : tanh && isPolynomial(polynomialIn(tanh, x), width, width * 0.044715);
   });
 }
 

@@ -1,7 +1,7 @@
-// Softmax attention written out: scores = scale*(q k^T) (+ masks), softmax, an optional guard that turns NaN rows into zeros,
-// times v. The scale may sit on q, on k, on both or on the scores; masks may be added or selected; key and value heads may be
-// repeated from fewer. Not matched: dropout inside, a mask that a trainable parameter feeds (attention gives masks no gradient),
-// and scores that something else reads.
+// Softmax attention written out: scores = scale*(q k^T) (+ masks), softmax, an optional guard that turns NaN rows into
+// zeros, times v. The scale may sit on q, on k, on both or on the scores; masks may be added or selected; key and value
+// heads may be repeated from fewer. Not matched: dropout inside, a mask that a trainable parameter feeds (attention
+// gives masks no gradient), and scores that something else reads.
 #include "lib/Passes/RecognizePatterns.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -43,7 +43,8 @@ bool matchScores(Value value, Scores &scores) {
       return true;
     }
     if (isa<MulOp, DivOp>(op)) {
-      std::optional<double> right = splatNumber(op->getOperand(1)), left = isa<MulOp>(op) ? splatNumber(op->getOperand(0)) : std::nullopt;
+      std::optional<double> right = splatNumber(op->getOperand(1)),
+                            left = isa<MulOp>(op) ? splatNumber(op->getOperand(0)) : std::nullopt;
       if ((!right && !left) || (right && *right == 0))
         return false;
       scores.scale *= isa<DivOp>(op) ? 1 / *right : right ? *right : *left;
@@ -101,7 +102,8 @@ Value peelScale(Value value, double &scale) {
     Operation *op = value.getDefiningOp();
     if (!isa_and_nonnull<MulOp, DivOp>(op))
       return value;
-    std::optional<double> right = splatNumber(op->getOperand(1)), left = isa<MulOp>(op) ? splatNumber(op->getOperand(0)) : std::nullopt;
+    std::optional<double> right = splatNumber(op->getOperand(1)),
+                          left = isa<MulOp>(op) ? splatNumber(op->getOperand(0)) : std::nullopt;
     if ((!right && !left) || (right && *right == 0))
       return value;
     scale *= isa<DivOp>(op) ? 1 / *right : right ? *right : *left;
@@ -117,7 +119,8 @@ SmallVector<int64_t> swapLast(int64_t rank) {
   return perm;
 }
 
-/// A side of a product as (b..., rows, width): factors and transposes taken off, `transposed` says whether rows come last.
+/// A side of a product as (b..., rows, width): factors and transposes taken off, `transposed` says whether rows come
+/// last.
 Value rowsOf(ImplicitLocOpBuilder &b, Value value, bool transposed, double &scale) {
   value = peelScale(value, scale);
   while (auto transpose = value.getDefiningOp<TransposeOp>()) {
@@ -129,18 +132,23 @@ Value rowsOf(ImplicitLocOpBuilder &b, Value value, bool transposed, double &scal
   return transposed ? transpose(b, value, swapLast(tensorType(value).getRank())) : value;
 }
 
-/// (B, K, T, D) behind heads repeated as (B, K, 1, T, D) -> (B, K, G, T, D) -> (B, K*G, T, D); null when nothing is repeated.
+/// (B, K, T, D) behind heads repeated as (B, K, 1, T, D) -> (B, K, G, T, D) -> (B, K*G, T, D); null when nothing is
+/// repeated.
 Value unrepeated(ImplicitLocOpBuilder &b, Value value) {
   auto merge = value.getDefiningOp<ReshapeOp>();
   auto spread = merge ? merge.getOperand().getDefiningOp<BroadcastOp>() : BroadcastOp();
   if (!spread)
     return {};
-  ArrayRef<int64_t> wide = spread.getType().getShape(), to = merge.getType().getShape(), from = tensorType(spread.getOperand()).getShape();
-  if (wide.size() != 5 || to.size() != 4 || to[0] != wide[0] || to[1] != wide[1] * wide[2] || to[2] != wide[3] || to[3] != wide[4])
+  ArrayRef<int64_t> wide = spread.getType().getShape(), to = merge.getType().getShape(),
+                    from = tensorType(spread.getOperand()).getShape();
+  if (wide.size() != 5 || to.size() != 4 || to[0] != wide[0] || to[1] != wide[1] * wide[2] || to[2] != wide[3] ||
+      to[3] != wide[4])
     return {};
   ArrayRef<int64_t> dims = spread.getDims();
-  bool unit = from.size() == 5 && from[2] == 1 && from[0] == wide[0] && from[1] == wide[1] && from[3] == wide[3] && from[4] == wide[4];
-  bool bare = from.size() == 4 && dims == ArrayRef<int64_t>{0, 1, 3, 4} && from[0] == wide[0] && from[1] == wide[1] && from[2] == wide[3] && from[3] == wide[4];
+  bool unit = from.size() == 5 && from[2] == 1 && from[0] == wide[0] && from[1] == wide[1] && from[3] == wide[3] &&
+              from[4] == wide[4];
+  bool bare = from.size() == 4 && dims == ArrayRef<int64_t>{0, 1, 3, 4} && from[0] == wide[0] && from[1] == wide[1] &&
+              from[2] == wide[3] && from[3] == wide[4];
   return unit || bare ? reshape(b, spread.getOperand(), {wide[0], wide[1], wide[3], wide[4]}) : Value();
 }
 
@@ -177,7 +185,8 @@ Meaning meaningOf(const Mask &mask, int64_t queries, int64_t keys) {
   if (!isFloat && !elements.getElementType().isInteger(1))
     return Meaning::Other;
   ArrayRef<int64_t> shape = tensorType(mask.value).getShape();
-  bool nothing = true, causal = shape.size() == 4 && shape[0] == 1 && shape[1] == 1 && shape[2] == queries && shape[3] == keys;
+  bool nothing = true,
+       causal = shape.size() == 4 && shape[0] == 1 && shape[1] == 1 && shape[2] == queries && shape[3] == keys;
   int64_t i = 0;
   auto visit = [&](bool keeps, bool drops) {
     bool before = i % keys <= i / keys + keys - queries;
@@ -230,7 +239,9 @@ Combined combine(ImplicitLocOpBuilder &b, Scores &scores, Type element, int64_t 
     if (isFloat) {
       if (auto spread = mask.value.getDefiningOp<BroadcastOp>()) // look for the select behind the repetition
         if (Mask inner = asBoolean(b, {spread.getOperand(), false}); inner.value != spread.getOperand())
-          mask = {BroadcastOp::create(b, tensorLike(inner.value.getType(), spread.getType().getShape()), inner.value, spread.getDims()), inner.inverted};
+          mask = {BroadcastOp::create(b, tensorLike(inner.value.getType(), spread.getType().getShape()), inner.value,
+                                      spread.getDims()),
+                  inner.inverted};
       mask = mask.inverted || !isFloatTensor(mask.value.getType()) ? mask : asBoolean(b, mask);
     }
     mask.value = smallMask(b, mask.value, rank);
@@ -267,7 +278,8 @@ SoftmaxOp softmaxOf(Value value) {
 /// Whether nothing but the product (and the guard) reads the probabilities.
 bool isPrivate(SoftmaxOp softmax, DotOp product) {
   for (Operation *user : softmax->getUsers())
-    for (Operation *next : isa<IsNanOp>(user) ? SmallVector<Operation *>(user->user_begin(), user->user_end()) : SmallVector<Operation *>{user}) {
+    for (Operation *next : isa<IsNanOp>(user) ? SmallVector<Operation *>(user->user_begin(), user->user_end())
+                                              : SmallVector<Operation *>{user}) {
       SmallVector<Operation *> readers{next};
       while (!readers.empty()) {
         Operation *reader = readers.pop_back_val();
@@ -291,7 +303,8 @@ struct AttentionPattern : OpRewritePattern<DotOp> {
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     double scale = scores.scale;
-    Value q = rowsOf(b, scores.dot.getLhs(), scores.dot.getTransA(), scale), k = rowsOf(b, scores.dot.getRhs(), !scores.dot.getTransB(), scale);
+    Value q = rowsOf(b, scores.dot.getLhs(), scores.dot.getTransA(), scale),
+          k = rowsOf(b, scores.dot.getRhs(), !scores.dot.getTransB(), scale);
     double none = 1;
     Value v = rowsOf(b, op.getRhs(), op.getTransB(), none);
     if (none != 1)
@@ -311,7 +324,8 @@ struct AttentionPattern : OpRewritePattern<DotOp> {
     Combined masks = combine(b, scores, element, qShape[2], tensorType(k).getDimSize(2));
     Type out = RankedTensorType::get({qShape[0], qShape[1], qShape[2], tensorType(v).getDimSize(3)}, element);
     Type statistics = RankedTensorType::get(qShape.take_front(3), element.isF64() ? element : Type(b.getF32Type()));
-    auto attention = AttentionOp::create(b, out, statistics, q, k, v, masks.mask, b.getF64FloatAttr(scale), b.getBoolAttr(masks.causal));
+    auto attention = AttentionOp::create(b, out, statistics, q, k, v, masks.mask, b.getF64FloatAttr(scale),
+                                         b.getBoolAttr(masks.causal));
     rewriter.replaceOp(op, reshape(b, attention.getResult(), op.getType().getShape()));
     return success();
   }

@@ -1,5 +1,5 @@
-// Negative log-likelihood over log_softmax: the looked-up and masked log-probabilities are cross_entropy's losses, without the
-// (N, C) log-probabilities ever being stored.
+// Negative log-likelihood over log_softmax: the looked-up and masked log-probabilities are cross_entropy's losses,
+// without the (N, C) log-probabilities ever being stored.
 #include "lib/Passes/RecognizePatterns.h"
 
 using namespace mlir;
@@ -11,7 +11,8 @@ namespace {
 /// If `predicate` is labels != number, sets both.
 bool matchCounted(Value predicate, Value &labels, int64_t &ignored) {
   auto compare = predicate.getDefiningOp<CompareOp>();
-  std::optional<double> number = compare && compare.getDirection() == CompareDirection::NE ? splatNumber(compare.getRhs()) : std::nullopt;
+  std::optional<double> number =
+      compare && compare.getDirection() == CompareDirection::NE ? splatNumber(compare.getRhs()) : std::nullopt;
   if (!number)
     return false;
   labels = compare.getLhs();
@@ -30,14 +31,15 @@ struct CrossEntropyPattern : OpRewritePattern<SelectOp> {
       return failure();
     Value picked = operandOf<NegOp>(op.getOnTrue());
     auto gather = picked ? peelUnitDims(picked).getDefiningOp<GatherElementsOp>() : GatherElementsOp();
-    auto logSoftmax = gather && gather.getAxis() == 1 ? gather.getOperand().getDefiningOp<LogSoftmaxOp>() : LogSoftmaxOp();
+    auto logSoftmax =
+        gather && gather.getAxis() == 1 ? gather.getOperand().getDefiningOp<LogSoftmaxOp>() : LogSoftmaxOp();
     if (!logSoftmax || logSoftmax.getAxis() != 1 || logSoftmax.getType().getRank() != 2)
       return failure();
     auto safe = peelUnitDims(gather.getIndices()).getDefiningOp<SelectOp>();
     if (!safe || safe.getPredicate() != op.getPredicate() || safe.getOnTrue() != labels || op.getType().getRank() != 1)
       return failure();
-    auto loss = CrossEntropyOp::create(rewriter, op.getLoc(), op.getType(), op.getType(), logSoftmax.getOperand(), labels,
-                                       rewriter.getI64IntegerAttr(ignored));
+    auto loss = CrossEntropyOp::create(rewriter, op.getLoc(), op.getType(), op.getType(), logSoftmax.getOperand(),
+                                       labels, rewriter.getI64IntegerAttr(ignored));
     rewriter.replaceOp(op, loss.getLosses());
     return success();
   }

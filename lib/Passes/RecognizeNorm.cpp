@@ -1,5 +1,5 @@
-// RMSNorm and LayerNorm written out: x * rsqrt(mean(x^2) + eps), the same for x - mean(x), and their division forms. The affine
-// part stays explicit, as everywhere in the graph dialect.
+// RMSNorm and LayerNorm written out: x * rsqrt(mean(x^2) + eps), the same for x - mean(x), and their division forms.
+// The affine part stays explicit, as everywhere in the graph dialect.
 #include "lib/Passes/RecognizePatterns.h"
 
 using namespace mlir;
@@ -78,8 +78,10 @@ void replaceWithNorm(Operation *op, const Norm &norm, PatternRewriter &rewriter)
   Type statistics = RankedTensorType::get(type.getShape().take_front(static_cast<size_t>(norm.axis)), element);
   IntegerAttr axis = rewriter.getI64IntegerAttr(norm.axis);
   FloatAttr epsilon = rewriter.getF64FloatAttr(decimalOf(norm.epsilon));
-  Value result = centred ? LayerNormOp::create(rewriter, op->getLoc(), type, statistics, statistics, operand, axis, epsilon).getResult()
-                         : RmsNormOp::create(rewriter, op->getLoc(), type, statistics, operand, axis, epsilon).getResult();
+  Value result = centred
+                     ? LayerNormOp::create(rewriter, op->getLoc(), type, statistics, statistics, operand, axis, epsilon)
+                           .getResult()
+                     : RmsNormOp::create(rewriter, op->getLoc(), type, statistics, operand, axis, epsilon).getResult();
   rewriter.replaceOp(op, result);
 }
 
@@ -88,7 +90,9 @@ struct NormProductPattern : OpRewritePattern<MulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
     Norm norm;
-    if (!isFloatTensor(op.getType()) || !eitherOrder(op.getLhs(), op.getRhs(), [&](Value x, Value factor) { return matchScaled(x, factor, false, norm); }))
+    if (!isFloatTensor(op.getType()) || !eitherOrder(op.getLhs(), op.getRhs(), [&](Value x, Value factor) {
+          return matchScaled(x, factor, false, norm);
+        }))
       return failure();
     replaceWithNorm(op, norm, rewriter);
     return success();
@@ -107,6 +111,8 @@ struct NormQuotientPattern : OpRewritePattern<DivOp> {
 };
 } // namespace
 
-void addNormPatterns(RewritePatternSet &patterns) { patterns.add<NormProductPattern, NormQuotientPattern>(patterns.getContext()); }
+void addNormPatterns(RewritePatternSet &patterns) {
+  patterns.add<NormProductPattern, NormQuotientPattern>(patterns.getContext());
+}
 
 } // namespace plimsoll::recognize

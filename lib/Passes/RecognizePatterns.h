@@ -24,8 +24,8 @@ bool closeTo(double found, double expected);
 mlir::Value peelUnitDims(mlir::Value value);
 /// The value below type conversions between floats.
 mlir::Value peelConvert(mlir::Value value);
-/// The per-row value that `value` (shape `shape`) repeats over the dimensions from `axis` on: of shape shape[:axis], or that with
-/// trailing size-1 dims. Null when it is not such a broadcast.
+/// The per-row value that `value` (shape `shape`) repeats over the dimensions from `axis` on: of shape shape[:axis], or
+/// that with trailing size-1 dims. Null when it is not such a broadcast.
 mlir::Value rowStatistic(mlir::Value value, llvm::ArrayRef<int64_t> shape, int64_t axis);
 /// If `value` is the mean of something over all dimensions from some axis on, that something; sets `axis`.
 mlir::Value meanOperand(mlir::Value value, int64_t &axis);

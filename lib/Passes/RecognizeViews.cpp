@@ -1,4 +1,5 @@
-// Views that hide a matrix product's operands: exporters transpose through a merged batch, and multiply by transposed weights.
+// Views that hide a matrix product's operands: exporters transpose through a merged batch, and multiply by transposed
+// weights.
 #include "lib/Passes/RecognizePatterns.h"
 
 using namespace mlir;
@@ -23,9 +24,11 @@ struct MergedTransposePattern : OpRewritePattern<ReshapeOp> {
     auto merge = transpose ? transpose.getOperand().getDefiningOp<ReshapeOp>() : ReshapeOp();
     if (!merge || transpose.getPerm() != ArrayRef<int64_t>{0, 2, 1})
       return failure();
-    ArrayRef<int64_t> from = tensorType(merge.getOperand()).getShape(), merged = merge.getType().getShape(), to = op.getType().getShape();
-    bool fits = from.size() >= 3 && from.size() == to.size() && from.take_back(2) == merged.take_back(2) && from.drop_back(2) == to.drop_back(2) &&
-                to[to.size() - 2] == from.back() && to.back() == from[from.size() - 2];
+    ArrayRef<int64_t> from = tensorType(merge.getOperand()).getShape(), merged = merge.getType().getShape(),
+                      to = op.getType().getShape();
+    bool fits = from.size() >= 3 && from.size() == to.size() && from.take_back(2) == merged.take_back(2) &&
+                from.drop_back(2) == to.drop_back(2) && to[to.size() - 2] == from.back() &&
+                to.back() == from[from.size() - 2];
     if (!fits)
       return failure();
     rewriter.replaceOpWithNewOp<TransposeOp>(op, op.getType(), merge.getOperand(), swapLast(from.size()));
@@ -39,18 +42,23 @@ struct TransposedProductPattern : OpRewritePattern<DotOp> {
   LogicalResult matchAndRewrite(DotOp op, PatternRewriter &rewriter) const override {
     auto source = [](Value value) -> Value {
       auto transpose = value.getDefiningOp<TransposeOp>();
-      return transpose && transpose.getPerm() == ArrayRef<int64_t>(swapLast(transpose.getPerm().size())) ? transpose.getOperand() : Value();
+      return transpose && transpose.getPerm() == ArrayRef<int64_t>(swapLast(transpose.getPerm().size()))
+                 ? transpose.getOperand()
+                 : Value();
     };
     Value lhs = source(op.getLhs()), rhs = source(op.getRhs());
     if (!lhs && !rhs)
       return failure();
-    rewriter.replaceOpWithNewOp<DotOp>(op, op.getType(), lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(), op.getTransA() != static_cast<bool>(lhs),
+    rewriter.replaceOpWithNewOp<DotOp>(op, op.getType(), lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(),
+                                       op.getTransA() != static_cast<bool>(lhs),
                                        op.getTransB() != static_cast<bool>(rhs));
     return success();
   }
 };
 } // namespace
 
-void addViewPatterns(RewritePatternSet &patterns) { patterns.add<MergedTransposePattern, TransposedProductPattern>(patterns.getContext()); }
+void addViewPatterns(RewritePatternSet &patterns) {
+  patterns.add<MergedTransposePattern, TransposedProductPattern>(patterns.getContext());
+}
 
 } // namespace plimsoll::recognize

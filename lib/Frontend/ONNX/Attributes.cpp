@@ -49,7 +49,8 @@ std::optional<int64_t> normalAxis(int64_t axis, int64_t rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
-std::optional<std::vector<int64_t>> axesOf(const Node &node, const std::vector<const HostTensor *> &inputs, size_t position, int64_t rank) {
+std::optional<std::vector<int64_t>> axesOf(const Node &node, const std::vector<const HostTensor *> &inputs,
+                                           size_t position, int64_t rank) {
   std::vector<int64_t> axes = intsAttribute(node, "axes");
   if (position < node.inputs.size() && !node.inputs[position].empty()) {
     if (position >= inputs.size() || !inputs[position] || inputs[position]->count() > 64)
@@ -70,7 +71,8 @@ std::optional<std::vector<int64_t>> axesOf(const Node &node, const std::vector<c
   return axes;
 }
 
-std::optional<std::vector<int64_t>> reshapeTarget(const HostTensor &wanted, std::span<const int64_t> from, bool allowZero) {
+std::optional<std::vector<int64_t>> reshapeTarget(const HostTensor &wanted, std::span<const int64_t> from,
+                                                  bool allowZero) {
   if (wanted.dims.size() != 1 || wanted.count() > 32)
     return std::nullopt;
   std::vector<int64_t> target;
@@ -97,8 +99,8 @@ std::optional<std::vector<int64_t>> reshapeTarget(const HostTensor &wanted, std:
 }
 
 /// Element `i` of known input `position`, or `otherwise` when the input is absent.
-static std::optional<int64_t> element(const Node &node, const std::vector<const HostTensor *> &inputs, size_t position, uint64_t i,
-                                      int64_t otherwise) {
+static std::optional<int64_t> element(const Node &node, const std::vector<const HostTensor *> &inputs, size_t position,
+                                      uint64_t i, int64_t otherwise) {
   if (position >= node.inputs.size() || node.inputs[position].empty())
     return otherwise;
   if (position >= inputs.size() || !inputs[position] || i >= inputs[position]->count())
@@ -126,14 +128,17 @@ static bool resolveSlice(int64_t size, int64_t start, int64_t end, int64_t step,
   return true;
 }
 
-std::optional<SliceDims> sliceDims(const Node &node, const std::vector<const HostTensor *> &inputs, std::span<const int64_t> from) {
+std::optional<SliceDims> sliceDims(const Node &node, const std::vector<const HostTensor *> &inputs,
+                                   std::span<const int64_t> from) {
   int64_t rank = static_cast<int64_t>(from.size());
-  SliceDims result{std::vector<int64_t>(from.size(), 0), std::vector<int64_t>(from.size(), 1), {from.begin(), from.end()}};
+  SliceDims result{
+      std::vector<int64_t>(from.size(), 0), std::vector<int64_t>(from.size(), 1), {from.begin(), from.end()}};
   if (inputs.size() < 3 || !inputs[1] || !inputs[2] || inputs[1]->count() != inputs[2]->count())
     return std::nullopt;
   std::vector<bool> seen(from.size(), false);
   for (uint64_t i = 0; i < inputs[1]->count(); ++i) {
-    std::optional<int64_t> axis = element(node, inputs, 3, i, static_cast<int64_t>(i)), step = element(node, inputs, 4, i, 1);
+    std::optional<int64_t> axis = element(node, inputs, 3, i, static_cast<int64_t>(i)),
+                           step = element(node, inputs, 4, i, 1);
     std::optional<int64_t> normal = axis ? normalAxis(*axis, rank) : std::nullopt;
     if (!step || !normal || seen[static_cast<size_t>(*normal)])
       return std::nullopt;

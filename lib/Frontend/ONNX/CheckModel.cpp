@@ -7,30 +7,55 @@ namespace plimsoll::onnx {
 
 uint64_t elementBytes(DType dtype) {
   switch (dtype) {
-  case DType::F64: case DType::I64: return 8;
-  case DType::F32: case DType::I32: return 4;
-  case DType::F16: case DType::BF16: case DType::I16: return 2;
-  case DType::Bool: case DType::I8: case DType::U8: return 1;
-  default: return 0;
+  case DType::F64:
+  case DType::I64:
+    return 8;
+  case DType::F32:
+  case DType::I32:
+    return 4;
+  case DType::F16:
+  case DType::BF16:
+  case DType::I16:
+    return 2;
+  case DType::Bool:
+  case DType::I8:
+  case DType::U8:
+    return 1;
+  default:
+    return 0;
   }
 }
 
-bool isFloat(DType dtype) { return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::F16 || dtype == DType::BF16; }
+bool isFloat(DType dtype) {
+  return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::F16 || dtype == DType::BF16;
+}
 
 std::string dtypeName(DType dtype) {
   switch (dtype) {
-  case DType::F64: return "f64";
-  case DType::I64: return "i64";
-  case DType::F32: return "f32";
-  case DType::I32: return "i32";
-  case DType::F16: return "f16";
-  case DType::BF16: return "bf16";
-  case DType::I16: return "i16";
-  case DType::I8: return "i8";
-  case DType::U8: return "u8";
-  case DType::Bool: return "bool";
-  case DType::String: return "string";
-  default: return "type " + std::to_string(static_cast<int>(dtype));
+  case DType::F64:
+    return "f64";
+  case DType::I64:
+    return "i64";
+  case DType::F32:
+    return "f32";
+  case DType::I32:
+    return "i32";
+  case DType::F16:
+    return "f16";
+  case DType::BF16:
+    return "bf16";
+  case DType::I16:
+    return "i16";
+  case DType::I8:
+    return "i8";
+  case DType::U8:
+    return "u8";
+  case DType::Bool:
+    return "bool";
+  case DType::String:
+    return "string";
+  default:
+    return "type " + std::to_string(static_cast<int>(dtype));
   }
 }
 
@@ -55,10 +80,11 @@ Status checkVersions(const Model &model) {
   if (model.opset < 1)
     return badInput("the model names no opset of the standard domain, expected opset 13 to 24");
   if (model.opset < oldestOpset)
-    return badInput("the model has opset " + std::to_string(model.opset) + ", opset >= 13 needed; export again with opset_version=20");
+    return badInput("the model has opset " + std::to_string(model.opset) +
+                    ", opset >= 13 needed; export again with opset_version=20");
   if (model.opset > newestOpset)
-    return badInput("the model has opset " + std::to_string(model.opset) + ", expected at most " + std::to_string(newestOpset) +
-                    "; export again with opset_version=20");
+    return badInput("the model has opset " + std::to_string(model.opset) + ", expected at most " +
+                    std::to_string(newestOpset) + "; export again with opset_version=20");
   return Status::ok();
 }
 
@@ -66,7 +92,8 @@ static Status checkProducers(const Model &model, std::set<std::string> &produced
   for (const Node &node : model.nodes)
     for (const std::string &output : node.outputs)
       if (!output.empty() && !produced.insert(output).second)
-        return badInput("value '" + output + "' is produced twice (again by node '" + node.name + "'), expected one producer");
+        return badInput("value '" + output + "' is produced twice (again by node '" + node.name +
+                        "'), expected one producer");
   return Status::ok();
 }
 
@@ -89,7 +116,8 @@ Status checkNames(Model &model) {
   std::set<std::string> available;
   for (const TensorData &tensor : model.initializers)
     if (tensor.name.empty() || !available.insert(tensor.name).second)
-      return badInput(tensor.name.empty() ? std::string("an initializer has no name") : "initializer '" + tensor.name + "' appears twice");
+      return badInput(tensor.name.empty() ? std::string("an initializer has no name")
+                                          : "initializer '" + tensor.name + "' appears twice");
   std::erase_if(model.inputs, [&](const ValueInfo &input) { return available.count(input.name) != 0; });
   for (const ValueInfo &input : model.inputs)
     if (input.name.empty() || !available.insert(input.name).second)

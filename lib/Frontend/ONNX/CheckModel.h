@@ -10,8 +10,8 @@ inline constexpr int64_t oldestOpset = 13, newestOpset = 26;
 
 /// Fails when the opset is missing or out of range.
 Status checkVersions(const Model &model);
-/// Removes initializers from the inputs (IR < 4 lists them there) and checks that every name has one producer and every node
-/// reads only names produced before it.
+/// Removes initializers from the inputs (IR < 4 lists them there) and checks that every name has one producer and every
+/// node reads only names produced before it.
 Status checkNames(Model &model);
 
 } // namespace plimsoll::onnx

@@ -1,5 +1,5 @@
-// The hardened external-data loader. Each path component is opened with openat(O_NOFOLLOW) relative to the folder before it;
-// the final file must be regular and have one link, so a second hard link to a secret is refused too.
+// The hardened external-data loader. Each path component is opened with openat(O_NOFOLLOW) relative to the folder
+// before it; the final file must be regular and have one link, so a second hard link to a secret is refused too.
 #include "lib/Frontend/ONNX/ExternalData.h"
 
 #include <cerrno>
@@ -102,20 +102,24 @@ Result<std::shared_ptr<MappedFile>> ExternalData::open(const std::string &tensor
   }
   if (at.fd < 0)
     return refuse(tensor, errno == ELOOP || errno == EMLINK || errno == ENOTDIR
-                              ? "location '" + location + "' goes through a symbolic link or a file that is no folder, expected plain folders and a regular file"
+                              ? "location '" + location +
+                                    "' goes through a symbolic link or a file that is no folder, expected plain "
+                                    "folders and a regular file"
                               : "cannot open location '" + location + "': " + std::strerror(errno));
   struct stat info {};
   if (fstat(at.fd, &info) != 0 || !S_ISREG(info.st_mode))
     return refuse(tensor, "location '" + location + "' is not a regular file");
   if (info.st_nlink > 1)
-    return refuse(tensor, "location '" + location + "' has " + std::to_string(info.st_nlink) + " hard links, expected 1; copy the file");
+    return refuse(tensor, "location '" + location + "' has " + std::to_string(info.st_nlink) +
+                              " hard links, expected 1; copy the file");
   Result<std::shared_ptr<MappedFile>> file = mapDescriptor(at.fd, static_cast<uint64_t>(info.st_size), location);
   if (file)
     mapped[key] = *file;
   return file;
 }
 
-Result<ExternalData::Range> ExternalData::read(const std::string &tensor, const std::vector<std::pair<std::string, std::string>> &entries,
+Result<ExternalData::Range> ExternalData::read(const std::string &tensor,
+                                               const std::vector<std::pair<std::string, std::string>> &entries,
                                                uint64_t expectedBytes) {
   std::map<std::string, std::string> values;
   for (const auto &[key, value] : entries) {
@@ -131,14 +135,15 @@ Result<ExternalData::Range> ExternalData::read(const std::string &tensor, const 
     if (values.count(key) && !parseNumber(values[key], *target))
       return refuse(tensor, std::string(key) + " '" + values[key].substr(0, 60) + "' is not a number of bytes");
   if (length != expectedBytes)
-    return refuse(tensor, "length is " + std::to_string(length) + " bytes but its type and dims need " + std::to_string(expectedBytes));
+    return refuse(tensor, "length is " + std::to_string(length) + " bytes but its type and dims need " +
+                              std::to_string(expectedBytes));
   Result<std::shared_ptr<MappedFile>> file = open(tensor, values["location"]);
   if (!file)
     return file.status();
   uint64_t size = (*file)->bytes.size();
   if (offset > size || length > size - offset)
-    return refuse(tensor, "range of " + std::to_string(length) + " bytes at " + std::to_string(offset) + " passes the end of '" +
-                              values["location"] + "' (" + std::to_string(size) + " bytes)");
+    return refuse(tensor, "range of " + std::to_string(length) + " bytes at " + std::to_string(offset) +
+                              " passes the end of '" + values["location"] + "' (" + std::to_string(size) + " bytes)");
   return Range{(*file)->bytes.subspan(offset, length), *file};
 }
 

@@ -23,7 +23,8 @@ struct MappedFile {
   ~MappedFile();
 };
 
-/// Maps a file named by the user (links are followed: the user chose it). Fails on folders, devices and unreadable files.
+/// Maps a file named by the user (links are followed: the user chose it). Fails on folders, devices and unreadable
+/// files.
 Result<std::shared_ptr<MappedFile>> mapUserFile(const std::string &path);
 
 /// Opens files of one model's folder and hands out byte ranges. Each file is mapped once.
@@ -35,9 +36,10 @@ public:
     std::shared_ptr<const void> owner;
   };
   /// The bytes that `entries` (location, offset, length, checksum) name; `expectedBytes` is what dtype and dims say.
-  /// Fails (BadInput, naming `tensor`) on unknown or repeated keys, absolute paths, "..", links, hard links, special files,
-  /// negative or overflowing numbers, and ranges past the end.
-  Result<Range> read(const std::string &tensor, const std::vector<std::pair<std::string, std::string>> &entries, uint64_t expectedBytes);
+  /// Fails (BadInput, naming `tensor`) on unknown or repeated keys, absolute paths, "..", links, hard links, special
+  /// files, negative or overflowing numbers, and ranges past the end.
+  Result<Range> read(const std::string &tensor, const std::vector<std::pair<std::string, std::string>> &entries,
+                     uint64_t expectedBytes);
 
 private:
   Result<std::shared_ptr<MappedFile>> open(const std::string &tensor, const std::string &location);

@@ -46,7 +46,9 @@ void visitBroadcast(std::span<const int64_t> dims, const std::array<const HostTe
 }
 
 /// Shape of the result; when all inputs are splats the loop runs once and the result is a splat.
-template <size_t N> std::optional<HostTensor> resultFor(DType dtype, const std::array<const HostTensor *, N> &inputs, std::vector<int64_t> &loop) {
+template <size_t N>
+std::optional<HostTensor> resultFor(DType dtype, const std::array<const HostTensor *, N> &inputs,
+                                    std::vector<int64_t> &loop) {
   std::vector<int64_t> dims;
   bool splat = true;
   for (const HostTensor *input : inputs) {
@@ -84,7 +86,9 @@ const std::map<std::string, double (*)(double)> &realUnary() {
       {"Ceil", [](double x) { return std::ceil(x); }},
       {"Round", [](double x) { return std::nearbyint(x); }},
       {"Relu", [](double x) { return x > 0 ? x : (x != x ? x : 0.0); }},
-      {"Sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }},
+      {"Sign", [](double x) { return x > 0   ? 1.0
+                                     : x < 0 ? -1.0
+                                             : 0.0; }},
   };
   return table;
 }
@@ -115,22 +119,32 @@ const std::map<std::string, double (*)(double, double)> &realBinary() {
       {"Div", [](double x, double y) { return x / y; }},
       {"Pow", powReal},
       {"Mod", modReal},
-      {"Max", [](double x, double y) { return x != x ? x : y != y ? y : x > y ? x : y; }},
-      {"Min", [](double x, double y) { return x != x ? x : y != y ? y : x < y ? x : y; }},
+      {"Max", [](double x, double y) { return x != x   ? x
+                                              : y != y ? y
+                                              : x > y  ? x
+                                                       : y; }},
+      {"Min", [](double x, double y) { return x != x   ? x
+                                              : y != y ? y
+                                              : x < y  ? x
+                                                       : y; }},
       {"PRelu", [](double x, double y) { return x < 0 ? x * y : x; }},
   };
   return table;
 }
 
 int64_t wrapped(uint64_t value) { return static_cast<int64_t>(value); }
-int64_t divideIntegers(int64_t x, int64_t y) { return y == 0 ? 0 : y == -1 ? wrapped(0 - static_cast<uint64_t>(x)) : x / y; }
+int64_t divideIntegers(int64_t x, int64_t y) {
+  return y == 0 ? 0 : y == -1 ? wrapped(0 - static_cast<uint64_t>(x)) : x / y;
+}
 int64_t modIntegers(int64_t x, int64_t y) {
   if (y == 0 || y == -1)
     return 0;
   int64_t r = x % y;
   return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
-int64_t powIntegers(int64_t x, int64_t y) { return static_cast<int64_t>(std::llround(std::pow(static_cast<double>(x), static_cast<double>(y)))); }
+int64_t powIntegers(int64_t x, int64_t y) {
+  return static_cast<int64_t>(std::llround(std::pow(static_cast<double>(x), static_cast<double>(y))));
+}
 
 const std::map<std::string, int64_t (*)(int64_t, int64_t)> &integerBinary() {
   static const std::map<std::string, int64_t (*)(int64_t, int64_t)> table = {
@@ -178,10 +192,12 @@ Folded foldUnary(const Node &node, const HostTensor &x) {
     return mapUnary(x, DType::Bool, [&](uint64_t i) { return static_cast<int64_t>(std::isnan(x.real(i))); });
   if (x.holdsReals()) {
     auto found = realUnary().find(node.opType);
-    return found == realUnary().end() ? std::nullopt : mapUnary(x, x.dtype, [&](uint64_t i) { return found->second(x.real(i)); });
+    return found == realUnary().end() ? std::nullopt
+                                      : mapUnary(x, x.dtype, [&](uint64_t i) { return found->second(x.real(i)); });
   }
   auto found = integerUnary().find(node.opType);
-  return found == integerUnary().end() ? std::nullopt : mapUnary(x, x.dtype, [&](uint64_t i) { return found->second(x.integer(i)); });
+  return found == integerUnary().end() ? std::nullopt
+                                       : mapUnary(x, x.dtype, [&](uint64_t i) { return found->second(x.integer(i)); });
 }
 
 Folded foldCast(const HostTensor &x, DType to) {
@@ -203,7 +219,9 @@ Folded foldBinary(const Node &node, const HostTensor &x, const HostTensor &y) {
   if (!result)
     return std::nullopt;
   auto fill = [&](auto apply) {
-    visitBroadcast<2>(loop, inputs, [&](const std::array<int64_t, 2> &at) { result->push(apply(static_cast<uint64_t>(at[0]), static_cast<uint64_t>(at[1]))); });
+    visitBroadcast<2>(loop, inputs, [&](const std::array<int64_t, 2> &at) {
+      result->push(apply(static_cast<uint64_t>(at[0]), static_cast<uint64_t>(at[1])));
+    });
     return one(std::move(*result));
   };
   if (compares)
@@ -218,7 +236,9 @@ Folded foldBinary(const Node &node, const HostTensor &x, const HostTensor &y) {
     if (found == realBinary().end())
       return std::nullopt;
     bool truncatedMod = node.opType == "Mod" && intAttribute(node, "fmod", 0) == 1;
-    return fill([&](uint64_t i, uint64_t j) { return truncatedMod ? std::fmod(x.real(i), y.real(j)) : found->second(x.real(i), y.real(j)); });
+    return fill([&](uint64_t i, uint64_t j) {
+      return truncatedMod ? std::fmod(x.real(i), y.real(j)) : found->second(x.real(i), y.real(j));
+    });
   }
   auto found = integerBinary().find(node.opType);
   if (found == integerBinary().end())

@@ -35,7 +35,8 @@ Folded foldGather(const Node &node, const HostTensor &x, const HostTensor &indic
   dims.insert(dims.end(), middle + 1, x.dims.end());
   if (!fits(dims))
     return std::nullopt;
-  uint64_t inner = elementCount(std::span(x.dims).subspan(static_cast<size_t>(*axis) + 1)).value_or(0), count = indices.count();
+  uint64_t inner = elementCount(std::span(x.dims).subspan(static_cast<size_t>(*axis) + 1)).value_or(0),
+           count = indices.count();
   uint64_t outer = elementCount(std::span(x.dims).first(static_cast<size_t>(*axis))).value_or(0);
   int64_t size = *middle;
   HostTensor result = emptyLike(x, dims);
@@ -76,7 +77,8 @@ Folded foldGatherElements(const Node &node, const HostTensor &x, const HostTenso
 }
 
 /// Flat offset of the block that index tuple `tuple` names in x[dims from `first` on]; negative when out of range.
-int64_t blockOffset(const HostTensor &x, const HostTensor &indices, uint64_t tuple, size_t first, const std::vector<int64_t> &strides) {
+int64_t blockOffset(const HostTensor &x, const HostTensor &indices, uint64_t tuple, size_t first,
+                    const std::vector<int64_t> &strides) {
   size_t width = static_cast<size_t>(indices.dims.back());
   int64_t flat = 0;
   for (size_t k = 0; k < width; ++k) {
@@ -133,7 +135,8 @@ void assign(HostTensor &target, uint64_t at, const HostTensor &from, uint64_t i)
 }
 
 Folded foldScatterND(const Node &node, const HostTensor &x, const HostTensor &indices, const HostTensor &updates) {
-  if (textAttribute(node, "reduction", "none") != "none" || indices.dims.empty() || updates.dtype != x.dtype || !fits(x.dims))
+  if (textAttribute(node, "reduction", "none") != "none" || indices.dims.empty() || updates.dtype != x.dtype ||
+      !fits(x.dims))
     return std::nullopt;
   size_t width = static_cast<size_t>(indices.dims.back());
   if (width > x.dims.size())

@@ -147,7 +147,9 @@ Folded foldSlice(const Node &node, const Inputs &inputs) {
 Folded foldSplit(const Node &node, const Inputs &inputs, int64_t opset) {
   const HostTensor &x = *inputs[0];
   auto axis = normalAxis(intAttribute(node, "axis", 0), static_cast<int64_t>(x.dims.size()));
-  auto sizes = axis ? splitSizes(node, inputs.size() > 1 ? inputs[1] : nullptr, x.dims[static_cast<size_t>(*axis)], opset) : std::nullopt;
+  auto sizes =
+      axis ? splitSizes(node, inputs.size() > 1 ? inputs[1] : nullptr, x.dims[static_cast<size_t>(*axis)], opset)
+           : std::nullopt;
   if (!sizes || sizes->size() != node.outputs.size())
     return std::nullopt;
   std::vector<HostTensor> parts;
@@ -199,7 +201,8 @@ Folded foldConcat(const Node &node, const Inputs &inputs) {
 }
 
 Folded foldRange(const Inputs &inputs) {
-  if (inputs.size() != 3 || !inputs[1] || !inputs[2] || inputs[0]->count() != 1 || inputs[1]->count() != 1 || inputs[2]->count() != 1)
+  if (inputs.size() != 3 || !inputs[1] || !inputs[2] || inputs[0]->count() != 1 || inputs[1]->count() != 1 ||
+      inputs[2]->count() != 1)
     return std::nullopt;
   double start = inputs[0]->real(0), limit = inputs[1]->real(0), delta = inputs[2]->real(0);
   double count = std::ceil((limit - start) / delta);
@@ -218,7 +221,8 @@ Folded foldConstantOfShape(const Node &node, const Inputs &inputs) {
   for (uint64_t i = 0; i < inputs[0]->count() && i < 64; ++i)
     dims.push_back(inputs[0]->integer(i));
   const Attribute *value = findAttribute(node, "value");
-  std::optional<HostTensor> filler = value && value->kind == Attribute::Kind::Tensor ? hostFrom(value->tensor) : hostSplat(DType::F32, {1}, 0);
+  std::optional<HostTensor> filler =
+      value && value->kind == Attribute::Kind::Tensor ? hostFrom(value->tensor) : hostSplat(DType::F32, {1}, 0);
   std::optional<uint64_t> count = elementCount(dims);
   if (!filler || filler->count() != 1 || !count)
     return std::nullopt;

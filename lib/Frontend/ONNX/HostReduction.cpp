@@ -89,7 +89,8 @@ Folded foldCumSum(const Node &node, const Inputs &inputs) {
   if (!axis)
     return std::nullopt;
   bool exclusive = intAttribute(node, "exclusive", 0) != 0, reverse = intAttribute(node, "reverse", 0) != 0;
-  uint64_t size = static_cast<uint64_t>(x.dims[static_cast<size_t>(*axis)]), inner = static_cast<uint64_t>(stridesOf(x.dims)[static_cast<size_t>(*axis)]);
+  uint64_t size = static_cast<uint64_t>(x.dims[static_cast<size_t>(*axis)]),
+           inner = static_cast<uint64_t>(stridesOf(x.dims)[static_cast<size_t>(*axis)]);
   std::vector<double> reals(x.holdsReals() ? x.count() : 0);
   std::vector<uint64_t> ints(x.holdsReals() ? 0 : x.count());
   for (uint64_t line = 0; line < x.count() / size; ++line) {

@@ -27,12 +27,18 @@ double roundReal(DType dtype, double value) {
 
 int64_t wrapInteger(DType dtype, int64_t value) {
   switch (dtype) {
-  case DType::Bool: return value != 0;
-  case DType::U8: return static_cast<uint8_t>(value);
-  case DType::I8: return static_cast<int8_t>(value);
-  case DType::I16: return static_cast<int16_t>(value);
-  case DType::I32: return static_cast<int32_t>(value);
-  default: return value;
+  case DType::Bool:
+    return value != 0;
+  case DType::U8:
+    return static_cast<uint8_t>(value);
+  case DType::I8:
+    return static_cast<int8_t>(value);
+  case DType::I16:
+    return static_cast<int16_t>(value);
+  case DType::I32:
+    return static_cast<int32_t>(value);
+  default:
+    return value;
   }
 }
 
@@ -95,18 +101,25 @@ static double loadReal(DType dtype, const std::byte *bytes, uint64_t i) {
 
 static int64_t loadInteger(DType dtype, const std::byte *bytes, uint64_t i) {
   switch (dtype) {
-  case DType::Bool: return load<uint8_t>(bytes, i) != 0;
-  case DType::U8: return load<uint8_t>(bytes, i);
-  case DType::I8: return load<int8_t>(bytes, i);
-  case DType::I16: return load<int16_t>(bytes, i);
-  case DType::I32: return load<int32_t>(bytes, i);
-  default: return load<int64_t>(bytes, i);
+  case DType::Bool:
+    return load<uint8_t>(bytes, i) != 0;
+  case DType::U8:
+    return load<uint8_t>(bytes, i);
+  case DType::I8:
+    return load<int8_t>(bytes, i);
+  case DType::I16:
+    return load<int16_t>(bytes, i);
+  case DType::I32:
+    return load<int32_t>(bytes, i);
+  default:
+    return load<int64_t>(bytes, i);
   }
 }
 
 std::optional<HostTensor> hostFrom(const TensorData &data) {
   std::optional<uint64_t> count = elementCount(data.dims);
-  if (elementBytes(data.dtype) == 0 || !count || *count > hostElementLimit || data.bytes.size() != *count * elementBytes(data.dtype))
+  if (elementBytes(data.dtype) == 0 || !count || *count > hostElementLimit ||
+      data.bytes.size() != *count * elementBytes(data.dtype))
     return std::nullopt;
   HostTensor tensor;
   tensor.dtype = data.dtype;
@@ -215,7 +228,8 @@ std::optional<std::vector<int64_t>> broadcastShapes(std::span<const int64_t> a, 
   return out;
 }
 
-std::optional<std::vector<HostTensor>> foldNode(const Node &node, const std::vector<const HostTensor *> &inputs, int64_t opset) {
+std::optional<std::vector<HostTensor>> foldNode(const Node &node, const std::vector<const HostTensor *> &inputs,
+                                                int64_t opset) {
   if (!node.domain.empty())
     return std::nullopt;
   if (auto result = foldElementwise(node, inputs))

@@ -9,11 +9,12 @@ using namespace mlir;
 
 namespace plimsoll::onnx {
 
-Importer::Importer(MLIRContext &context, const Model &theModel, const ImportOptions &theOptions, ImportResult &theResult)
+Importer::Importer(MLIRContext &context, const Model &theModel, const ImportOptions &theOptions,
+                   ImportResult &theResult)
     : model(theModel), options(theOptions), result(theResult), b(UnknownLoc::get(&context), &context) {
   context.loadDialect<graph::GraphDialect, func::FuncDialect>();
-  for (auto add : {addElementwise, addActivations, addShapeOps, addSequences, addIndexing, addReductions, addLinear, addConvolutions,
-                   addPooling, addNormalization, addLosses, addAttention, addResize})
+  for (auto add : {addElementwise, addActivations, addShapeOps, addSequences, addIndexing, addReductions, addLinear,
+                   addConvolutions, addPooling, addNormalization, addLosses, addAttention, addResize})
     add(table);
 }
 
@@ -25,8 +26,8 @@ void Importer::report(Severity severity, const std::string &code, const std::str
 Status Importer::run() {
   result.module = ModuleOp::create(b.getUnknownLoc());
   for (const std::string &feature : model.unsupportedFeatures)
-    report(Severity::Error, "unsupported-feature", feature, "", "is not supported", "export with torch.onnx.export(dynamo=True, optimize=False)",
-           ExitCode::Unsupported);
+    report(Severity::Error, "unsupported-feature", feature, "", "is not supported",
+           "export with torch.onnx.export(dynamo=True, optimize=False)", ExitCode::Unsupported);
   b.setInsertionPointToEnd(result.module->getBody());
   classifyInitializers();
   if (bindInputs()) {
@@ -58,12 +59,14 @@ int64_t Importer::bindDim(const ValueInfo &input, size_t d, std::set<std::string
     if (dim.size < 0)
       return bound->second;
     if (dim.size != bound->second)
-      report(Severity::Error, "bad-binding", position, "", "is fixed to " + std::to_string(dim.size) + " but bound to " +
-             std::to_string(bound->second), "drop the binding or export with dynamic shapes", ExitCode::BadInput);
+      report(Severity::Error, "bad-binding", position, "",
+             "is fixed to " + std::to_string(dim.size) + " but bound to " + std::to_string(bound->second),
+             "drop the binding or export with dynamic shapes", ExitCode::BadInput);
   }
   if (dim.size < 0 && used.insert("?" + (dim.symbol.empty() ? position : dim.symbol)).second) // each name once
-    report(Severity::Error, "unbound-dim", dim.symbol.empty() ? position : dim.symbol, "", "dimension " + std::to_string(d) + " of input '" +
-           input.name + "' has no size", "add --bind " + (dim.symbol.empty() ? position : dim.symbol) + "=SIZE", ExitCode::BadInput);
+    report(Severity::Error, "unbound-dim", dim.symbol.empty() ? position : dim.symbol, "",
+           "dimension " + std::to_string(d) + " of input '" + input.name + "' has no size",
+           "add --bind " + (dim.symbol.empty() ? position : dim.symbol) + "=SIZE", ExitCode::BadInput);
   return dim.size;
 }
 
@@ -74,7 +77,8 @@ bool Importer::bindInputs() {
   for (const ValueInfo &input : model.inputs) {
     Type element = elementType(*b.getContext(), input.dtype);
     if (!element || !input.hasShape || input.dims.size() > 32) {
-      report(Severity::Error, "bad-input", input.name, "", "has element type " + dtypeName(input.dtype) + (input.hasShape ? "" : " and no shape"),
+      report(Severity::Error, "bad-input", input.name, "",
+             "has element type " + dtypeName(input.dtype) + (input.hasShape ? "" : " and no shape"),
              "expected a tensor of known rank of f16, bf16, f32, f64, bool, u8 or i8 to i64", ExitCode::BadInput);
       continue;
     }
@@ -83,7 +87,8 @@ bool Importer::bindInputs() {
       dims.push_back(bindDim(input, d, used));
     if (std::optional<uint64_t> count = elementCount(dims); result.report.hasErrors() || !count || *count == 0) {
       if (!result.report.hasErrors())
-        report(Severity::Error, "bad-input", input.name, "", "has an empty or impossibly large shape", "check its dims and --bind", ExitCode::BadInput);
+        report(Severity::Error, "bad-input", input.name, "", "has an empty or impossibly large shape",
+               "check its dims and --bind", ExitCode::BadInput);
       continue;
     }
     types.push_back(RankedTensorType::get(dims, element));
@@ -91,7 +96,8 @@ bool Importer::bindInputs() {
   }
   for (const auto &[key, size] : options.bindings)
     if (!used.count(key))
-      report(Severity::Error, "unused-binding", key, "", "names no dimension of the model's inputs", "check --bind against the inputs' dims", ExitCode::BadInput);
+      report(Severity::Error, "unused-binding", key, "", "names no dimension of the model's inputs",
+             "check --bind against the inputs' dims", ExitCode::BadInput);
   if (result.report.hasErrors())
     return false;
   function = func::FuncOp::create(b, "forward", b.getFunctionType(types, {}));
@@ -156,7 +162,8 @@ void Importer::importNode(const Node &node) {
   auto lower = node.domain.empty() ? table.find(node.opType) : table.end();
   if (lower == table.end() && (poisoned || !tryFold(node))) {
     report(Severity::Error, "unsupported-node", node.name, (node.domain.empty() ? "" : node.domain + ".") + node.opType,
-           "this operator cannot be trained or imported", "replace it in the model, or freeze and precompute it", ExitCode::Unsupported);
+           "this operator cannot be trained or imported", "replace it in the model, or freeze and precompute it",
+           ExitCode::Unsupported);
     poison();
   } else if (poisoned) {
     poison();
@@ -185,7 +192,8 @@ bool Importer::verifyModule() {
   });
   if (succeeded(verify(*result.module)))
     return true;
-  report(Severity::Error, "invalid-graph", "", "", "the model breaks a rule of its operators: " + first, "check the node's inputs", ExitCode::BadInput);
+  report(Severity::Error, "invalid-graph", "", "", "the model breaks a rule of its operators: " + first,
+         "check the node's inputs", ExitCode::BadInput);
   return false;
 }
 
@@ -196,7 +204,8 @@ Status importModel(MLIRContext &context, const Model &model, const ImportOptions
 Status importModel(MLIRContext &context, const ImportOptions &options, ImportResult &result) {
   Result<Model> model = readModel(options.modelPath);
   if (!model) {
-    result.report.add({Severity::Error, "bad-model", options.modelPath, "", model.status().message(), "", model.status().code()});
+    result.report.add(
+        {Severity::Error, "bad-model", options.modelPath, "", model.status().message(), "", model.status().code()});
     return model.status();
   }
   return importModel(context, *model, options, result);

@@ -28,18 +28,19 @@ class Importer;
 /// One node being lowered: access to its operands and ways to finish.
 class Lowering {
 public:
-  Lowering(Importer &owner, const Node &lowered, mlir::ImplicitLocOpBuilder &builder) : importer(owner), node(lowered), b(builder) {}
+  Lowering(Importer &owner, const Node &lowered, mlir::ImplicitLocOpBuilder &builder)
+      : importer(owner), node(lowered), b(builder) {}
   Importer &importer;
   const Node &node;
   mlir::ImplicitLocOpBuilder &b;
 
   size_t inputs() const { return node.inputs.size(); }
   bool has(size_t i) const { return i < node.inputs.size() && !node.inputs[i].empty(); }
-  bool wants(size_t i) const;                ///< whether output i has a name
+  bool wants(size_t i) const; ///< whether output i has a name
   const Imported &value(size_t i) const;
-  const HostTensor *host(size_t i) const;    ///< null when absent or not known
+  const HostTensor *host(size_t i) const; ///< null when absent or not known
   std::vector<const HostTensor *> hosts() const;
-  mlir::Value tensor(size_t i);              ///< materialised; null for sequences and absent inputs
+  mlir::Value tensor(size_t i); ///< materialised; null for sequences and absent inputs
   Dims dims(size_t i) const;
   DType dtype(size_t i) const;
   bool isFloatInput(size_t i) const { return isFloat(dtype(i)); }
@@ -94,12 +95,13 @@ public:
   /// The random seed variable, made on first use, and the next random op's number.
   mlir::Value seed();
   int64_t nextRandomId() { return ++randomOps; }
-  /// Turns initializer `name` into a running statistic (model_state) and names its symbol; empty when it is not an initializer.
+  /// Turns initializer `name` into a running statistic (model_state) and names its symbol; empty when it is not an
+  /// initializer.
   std::string modelState(const std::string &name);
   /// Whether a gradient could flow from `value` to a trainable parameter.
   bool dependsOnParameter(mlir::Value value) const;
-  void report(Severity severity, const std::string &code, const std::string &subject, const std::string &op, const std::string &message,
-              const std::string &advice, ExitCode exit = ExitCode::Ok);
+  void report(Severity severity, const std::string &code, const std::string &subject, const std::string &op,
+              const std::string &message, const std::string &advice, ExitCode exit = ExitCode::Ok);
 
 private:
   void classifyInitializers();
@@ -137,10 +139,11 @@ private:
 mlir::Value constantLike(mlir::ImplicitLocOpBuilder &b, mlir::Value like, double value);
 mlir::Value numpyBroadcast(mlir::ImplicitLocOpBuilder &b, mlir::Value value, llvm::ArrayRef<int64_t> shape);
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
-mlir::Value sliceOf(mlir::ImplicitLocOpBuilder &b, mlir::Value value, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes,
-                    llvm::ArrayRef<int64_t> strides);
+mlir::Value sliceOf(mlir::ImplicitLocOpBuilder &b, mlir::Value value, llvm::ArrayRef<int64_t> starts,
+                    llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
 mlir::Value selectOf(mlir::ImplicitLocOpBuilder &b, mlir::Value predicate, mlir::Value onTrue, mlir::Value onFalse);
-mlir::Value dotOf(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs, mlir::Value rhs, bool transLhs = false, bool transRhs = false);
+mlir::Value dotOf(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs, mlir::Value rhs, bool transLhs = false,
+                  bool transRhs = false);
 /// Sum over `dims` divided by their element count.
 mlir::Value meanOf(mlir::ImplicitLocOpBuilder &b, mlir::Value value, llvm::ArrayRef<int64_t> dims);
 /// value * factor + shift, with (C)-shaped operands spread along dimension `axis`.

@@ -37,7 +37,8 @@ bool allEqual(const TensorData &tensor) {
   if (width == 0 || tensor.bytes.size() < 2 * width)
     return false;
   for (size_t i = width; i < tensor.bytes.size(); i += width)
-    if (!std::equal(tensor.bytes.begin(), tensor.bytes.begin() + static_cast<long>(width), tensor.bytes.begin() + static_cast<long>(i)))
+    if (!std::equal(tensor.bytes.begin(), tensor.bytes.begin() + static_cast<long>(width),
+                    tensor.bytes.begin() + static_cast<long>(i)))
       return false;
   return true;
 }
@@ -57,14 +58,17 @@ void lintInitializer(const Model &model, const TensorData &tensor, const std::ve
   bool perLayer = uses.size() > 1 && llvm::all_of(uses, isPerLayerPosition);
   if (perLayer && allEqual(tensor))
     report.add({Severity::Warning, "merged-parameter", tensor.name, "",
-                "one constant-valued tensor serves " + std::to_string(uses.size()) + " layers (" + userNames(uses) + "), which the exporter may have merged",
+                "one constant-valued tensor serves " + std::to_string(uses.size()) + " layers (" + userNames(uses) +
+                    "), which the exporter may have merged",
                 exportAgain, ExitCode::Ok});
   else if (uses.size() > 1 && tensor.dims.size() >= 2)
-    report.add({Severity::Note, "tied-parameter", tensor.name, "", "is used by " + std::to_string(uses.size()) + " nodes (" + userNames(uses) + ")",
+    report.add({Severity::Note, "tied-parameter", tensor.name, "",
+                "is used by " + std::to_string(uses.size()) + " nodes (" + userNames(uses) + ")",
                 "it is one variable with one gradient", ExitCode::Ok});
   if (isInventedName(model, tensor.name) && !uses.empty())
     report.add({Severity::Warning, "folded-parameter", tensor.name, "",
-                "has a name made by the exporter: a folded or pre-transposed weight (used by " + userNames(uses) + ")", exportAgain, ExitCode::Ok});
+                "has a name made by the exporter: a folded or pre-transposed weight (used by " + userNames(uses) + ")",
+                exportAgain, ExitCode::Ok});
 }
 
 void lintBatchNorm(const Model &model, const ImportOptions &options, ImportReport &report) {
@@ -76,8 +80,11 @@ void lintBatchNorm(const Model &model, const ImportOptions &options, ImportRepor
       continue;
     bool frozen = explicitTraining || !options.trainBatchNorm;
     report.add({frozen ? Severity::Warning : Severity::Note, "batchnorm-eval-form", node.name, node.opType,
-                frozen ? "normalises with its running statistics, which do not move" : "is in evaluation form; it will train with batch statistics",
-                frozen ? "export in training mode if it should train" : "freeze BatchNorm in the recipe to keep the running statistics", ExitCode::Ok});
+                frozen ? "normalises with its running statistics, which do not move"
+                       : "is in evaluation form; it will train with batch statistics",
+                frozen ? "export in training mode if it should train"
+                       : "freeze BatchNorm in the recipe to keep the running statistics",
+                ExitCode::Ok});
   }
 }
 
@@ -87,11 +94,14 @@ void lintFoldedBatchNorm(const Model &model, ImportReport &report) {
   for (const Node &node : model.nodes) {
     if (anyNorm || node.opType != "Conv" || node.inputs.size() < 2 || node.outputs.empty())
       continue;
-    bool renamed = isInventedName(model, node.inputs[1]) || (node.inputs.size() > 2 && isInventedName(model, node.inputs[2]));
+    bool renamed =
+        isInventedName(model, node.inputs[1]) || (node.inputs.size() > 2 && isInventedName(model, node.inputs[2]));
     StringRef output = node.outputs.front(), bias = node.inputs.size() > 2 ? StringRef(node.inputs[2]) : StringRef();
-    bool named = model.producer == "pytorch" && (output.starts_with("getitem") || output.contains("norm") || bias.contains("bn"));
+    bool named = model.producer == "pytorch" &&
+                 (output.starts_with("getitem") || output.contains("norm") || bias.contains("bn"));
     if (renamed || named)
-      report.add({Severity::Warning, "folded-batchnorm", node.name, node.opType, "looks like a convolution with its BatchNorm folded in", exportAgain, ExitCode::Ok});
+      report.add({Severity::Warning, "folded-batchnorm", node.name, node.opType,
+                  "looks like a convolution with its BatchNorm folded in", exportAgain, ExitCode::Ok});
   }
 }
 
@@ -99,12 +109,13 @@ void lintGradients(ImportResult &imported, ImportReport &report) {
   if (!imported.module)
     return;
   imported.module->walk([&](Operation *op) {
-    bool floats = llvm::any_of(op->getOperandTypes(), graph::isFloatTensor) && llvm::any_of(op->getResultTypes(), graph::isFloatTensor);
+    bool floats = llvm::any_of(op->getOperandTypes(), graph::isFloatTensor) &&
+                  llvm::any_of(op->getResultTypes(), graph::isFloatTensor);
     if (floats && !isa<graph::DifferentiableOpInterface>(op) && isa<graph::GraphDialect>(op->getDialect())) {
       std::string where;
       llvm::raw_string_ostream(where) << op->getLoc();
-      report.add({Severity::Error, "missing-gradient", where, op->getName().getStringRef().str(), "has no gradient", "freeze the parameters behind it",
-                  ExitCode::Unsupported});
+      report.add({Severity::Error, "missing-gradient", where, op->getName().getStringRef().str(), "has no gradient",
+                  "freeze the parameters behind it", ExitCode::Unsupported});
     }
   });
 }
@@ -113,7 +124,8 @@ void lintGradients(ImportResult &imported, ImportReport &report) {
 Status lintModel(MLIRContext &context, const ImportOptions &options, ImportReport &report) {
   Result<Model> model = readModel(options.modelPath);
   if (!model) {
-    report.add({Severity::Error, "bad-model", options.modelPath, "", model.status().message(), "", model.status().code()});
+    report.add(
+        {Severity::Error, "bad-model", options.modelPath, "", model.status().message(), "", model.status().code()});
     return model.status();
   }
   ImportResult imported;

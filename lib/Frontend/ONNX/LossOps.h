@@ -19,12 +19,13 @@ struct ClassLoss {
   bool scoresAreLogProbabilities = false;
 };
 
-/// The loss (labels' shape, or rank 0); for Mean, `weight` becomes the rank-0 count (or sum of class weights) that it divides by,
-/// never zero. A fully ignored batch gives 0.
+/// The loss (labels' shape, or rank 0); for Mean, `weight` becomes the rank-0 count (or sum of class weights) that it
+/// divides by, never zero. A fully ignored batch gives 0.
 mlir::Value classLoss(mlir::ImplicitLocOpBuilder &b, const ClassLoss &loss, mlir::Value &weight);
-mlir::Value meanCrossEntropy(mlir::ImplicitLocOpBuilder &b, mlir::Value logits, mlir::Value labels, int64_t classAxis, int64_t ignoreIndex,
+mlir::Value meanCrossEntropy(mlir::ImplicitLocOpBuilder &b, mlir::Value logits, mlir::Value labels, int64_t classAxis,
+                             int64_t ignoreIndex, mlir::Value &weight);
+mlir::Value meanSquaredError(mlir::ImplicitLocOpBuilder &b, mlir::Value output, mlir::Value target,
                              mlir::Value &weight);
-mlir::Value meanSquaredError(mlir::ImplicitLocOpBuilder &b, mlir::Value output, mlir::Value target, mlir::Value &weight);
 /// Moves dimension `classAxis` last and flattens the others: (N, C).
 mlir::Value classesLast(mlir::ImplicitLocOpBuilder &b, mlir::Value value, int64_t classAxis);
 

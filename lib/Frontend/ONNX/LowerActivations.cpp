@@ -1,5 +1,5 @@
-// Activations. Piecewise ones are built from select, and the argument of exp is cut first, so that no side that is not taken
-// turns a zero cotangent into NaN; gradients at the joints are PyTorch's.
+// Activations. Piecewise ones are built from select, and the argument of exp is cut first, so that no side that is not
+// taken turns a zero cotangent into NaN; gradients at the joints are PyTorch's.
 #include "lib/Frontend/ONNX/Importer.h"
 
 using namespace mlir;
@@ -14,7 +14,9 @@ static Value floatInput(Lowering &lowering) {
   (void)lowering.bad("expected a float input");
   return {};
 }
-static Value positive(ImplicitLocOpBuilder &b, Value x) { return graph::compare(b, CompareDirection::GT, x, constantLike(b, x, 0)); }
+static Value positive(ImplicitLocOpBuilder &b, Value x) {
+  return graph::compare(b, CompareDirection::GT, x, constantLike(b, x, 0));
+}
 static Value scaled(ImplicitLocOpBuilder &b, Value x, double factor) {
   return factor == 1 ? x : graph::MulOp::create(b, x, constantLike(b, x, factor)).getResult();
 }
@@ -53,7 +55,8 @@ static LogicalResult lowerLeakyRelu(Lowering &lowering) {
   Value x = floatInput(lowering);
   if (!x)
     return failure();
-  return lowering.done(selectOf(lowering.b, positive(lowering.b, x), x, scaled(lowering.b, x, floatAttribute(lowering.node, "alpha", 0.01))));
+  return lowering.done(selectOf(lowering.b, positive(lowering.b, x), x,
+                                scaled(lowering.b, x, floatAttribute(lowering.node, "alpha", 0.01))));
 }
 
 static LogicalResult lowerPRelu(Lowering &lowering) {
@@ -63,7 +66,8 @@ static LogicalResult lowerPRelu(Lowering &lowering) {
   auto shape = broadcastShapes(lowering.dims(0), lowering.dims(1));
   if (!shape || ArrayRef<int64_t>(*shape) != shapeOf(x) || lowering.dtype(0) != lowering.dtype(1))
     return lowering.bad("expected slopes that broadcast to the input");
-  return lowering.done(selectOf(lowering.b, positive(lowering.b, x), x, graph::MulOp::create(lowering.b, x, lowering.broadcast(1, *shape))));
+  return lowering.done(selectOf(lowering.b, positive(lowering.b, x), x,
+                                graph::MulOp::create(lowering.b, x, lowering.broadcast(1, *shape))));
 }
 
 static LogicalResult lowerElu(Lowering &lowering) {
@@ -79,7 +83,8 @@ static LogicalResult lowerSelu(Lowering &lowering) {
   Value x = floatInput(lowering);
   if (!x)
     return failure();
-  double alpha = floatAttribute(lowering.node, "alpha", 1.67326319217681884765625), gamma = floatAttribute(lowering.node, "gamma", 1.05070102214813232421875);
+  double alpha = floatAttribute(lowering.node, "alpha", 1.67326319217681884765625),
+         gamma = floatAttribute(lowering.node, "gamma", 1.05070102214813232421875);
   return lowering.done(scaled(lowering.b, exponentialUnit(lowering.b, x, alpha, 1), gamma));
 }
 
@@ -89,17 +94,22 @@ static LogicalResult lowerSoftplus(Lowering &lowering) {
 }
 static LogicalResult lowerMish(Lowering &lowering) {
   Value x = floatInput(lowering);
-  return x ? lowering.done(graph::MulOp::create(lowering.b, x, graph::TanhOp::create(lowering.b, softplus(lowering.b, x)))) : failure();
+  return x ? lowering.done(
+                 graph::MulOp::create(lowering.b, x, graph::TanhOp::create(lowering.b, softplus(lowering.b, x))))
+           : failure();
 }
 static LogicalResult lowerSoftsign(Lowering &lowering) {
   Value x = floatInput(lowering);
-  return x ? lowering.done(graph::DivOp::create(lowering.b, x, shifted(lowering.b, graph::AbsOp::create(lowering.b, x), 1))) : failure();
+  return x ? lowering.done(
+                 graph::DivOp::create(lowering.b, x, shifted(lowering.b, graph::AbsOp::create(lowering.b, x), 1)))
+           : failure();
 }
 static LogicalResult lowerHardSigmoid(Lowering &lowering) {
   Value x = floatInput(lowering);
   if (!x)
     return failure();
-  Value line = shifted(lowering.b, scaled(lowering.b, x, floatAttribute(lowering.node, "alpha", 0.2)), floatAttribute(lowering.node, "beta", 0.5));
+  Value line = shifted(lowering.b, scaled(lowering.b, x, floatAttribute(lowering.node, "alpha", 0.2)),
+                       floatAttribute(lowering.node, "beta", 0.5));
   return lowering.done(unitRamp(lowering.b, line));
 }
 static LogicalResult lowerHardSwish(Lowering &lowering) {
@@ -113,7 +123,8 @@ static LogicalResult lowerThresholdedRelu(Lowering &lowering) {
   Value x = floatInput(lowering);
   if (!x)
     return failure();
-  Value above = graph::compare(lowering.b, CompareDirection::GT, x, constantLike(lowering.b, x, floatAttribute(lowering.node, "alpha", 1)));
+  Value above = graph::compare(lowering.b, CompareDirection::GT, x,
+                               constantLike(lowering.b, x, floatAttribute(lowering.node, "alpha", 1)));
   return lowering.done(selectOf(lowering.b, above, x, constantLike(lowering.b, x, 0)));
 }
 static LogicalResult lowerShrink(Lowering &lowering) {
@@ -124,7 +135,8 @@ static LogicalResult lowerShrink(Lowering &lowering) {
   double lambda = floatAttribute(lowering.node, "lambd", 0.5), bias = floatAttribute(lowering.node, "bias", 0);
   Value above = graph::compare(b, CompareDirection::GT, x, constantLike(b, x, lambda));
   Value below = graph::compare(b, CompareDirection::LT, x, constantLike(b, x, -lambda));
-  return lowering.done(selectOf(b, above, shifted(b, x, -bias), selectOf(b, below, shifted(b, x, bias), constantLike(b, x, 0))));
+  return lowering.done(
+      selectOf(b, above, shifted(b, x, -bias), selectOf(b, below, shifted(b, x, bias), constantLike(b, x, 0))));
 }
 static LogicalResult lowerGelu(Lowering &lowering) {
   Value x = floatInput(lowering);
@@ -140,7 +152,8 @@ static LogicalResult lowerSwish(Lowering &lowering) {
   double alpha = floatAttribute(lowering.node, "alpha", 1);
   if (alpha == 1)
     return lowering.done(graph::SiluOp::create(lowering.b, x));
-  return lowering.done(graph::MulOp::create(lowering.b, x, graph::SigmoidOp::create(lowering.b, scaled(lowering.b, x, alpha))));
+  return lowering.done(
+      graph::MulOp::create(lowering.b, x, graph::SigmoidOp::create(lowering.b, scaled(lowering.b, x, alpha))));
 }
 
 /// One bound of Clip; a ReLU6 (hardtanh) has no gradient at its bounds, a clamp has.
@@ -152,7 +165,8 @@ static Value clipped(Lowering &lowering, Value x, size_t input, CompareDirection
 }
 static LogicalResult lowerClip(Lowering &lowering) {
   for (size_t i = 1; i < 3; ++i)
-    if (lowering.has(i) && (productOf(lowering.dims(i)) != 1 || lowering.dims(i).size() > 1 || lowering.dtype(i) != lowering.dtype(0)))
+    if (lowering.has(i) &&
+        (productOf(lowering.dims(i)) != 1 || lowering.dims(i).size() > 1 || lowering.dtype(i) != lowering.dtype(0)))
       return lowering.bad("expected scalar bounds of the input's element type");
   Value x = lowering.tensor(0);
   // The dynamo exporter names the node only "n4" but its output after the PyTorch op.
@@ -164,7 +178,8 @@ static LogicalResult lowerClip(Lowering &lowering) {
 
 template <typename Op> static LogicalResult lowerSoftmaxLike(Lowering &lowering) {
   Value x = floatInput(lowering);
-  std::optional<int64_t> axis = normalAxis(intAttribute(lowering.node, "axis", -1), static_cast<int64_t>(lowering.dims(0).size()));
+  std::optional<int64_t> axis =
+      normalAxis(intAttribute(lowering.node, "axis", -1), static_cast<int64_t>(lowering.dims(0).size()));
   if (!x || !axis)
     return x ? lowering.bad("expected an axis of the input") : failure();
   return lowering.done(Op::create(lowering.b, x.getType(), x, *axis));

@@ -10,7 +10,9 @@ namespace {
 enum class KnownMask { None, Causal, Other };
 
 bool allows(const HostTensor &mask, uint64_t i) { return mask.holdsReals() ? mask.real(i) == 0 : mask.integer(i) != 0; }
-bool forbids(const HostTensor &mask, uint64_t i) { return mask.holdsReals() ? mask.real(i) <= -1e9 : mask.integer(i) == 0; }
+bool forbids(const HostTensor &mask, uint64_t i) {
+  return mask.holdsReals() ? mask.real(i) <= -1e9 : mask.integer(i) == 0;
+}
 
 /// Mask with repeats shrunk away.
 KnownMask classify(const HostTensor &mask, int64_t queries, int64_t keys) {
@@ -82,7 +84,8 @@ Value writtenOut(Lowering &lowering, const AttentionInputs &in) {
     Value capped = graph::TanhOp::create(b, graph::DivOp::create(b, scores, constantLike(b, scores, in.softcap)));
     scores = graph::MulOp::create(b, capped, constantLike(b, capped, in.softcap));
   }
-  Value mask = in.causal ? joinedMask(b, in.mask, causalMask(lowering.importer, shapeOf(in.q)[2], shapeOf(in.k)[2])) : in.mask;
+  Value mask =
+      in.causal ? joinedMask(b, in.mask, causalMask(lowering.importer, shapeOf(in.q)[2], shapeOf(in.k)[2])) : in.mask;
   if (mask) {
     Value wide = numpyBroadcast(b, mask, shapeOf(scores));
     scores = graph::isFloatTensor(wide.getType()) ? graph::AddOp::create(b, scores, wide).getResult()
@@ -98,7 +101,9 @@ Value attended(ImplicitLocOpBuilder &b, const AttentionInputs &in) {
   Type out = graph::tensorLike(in.q.getType(), {q[0], q[1], q[2], v[3]});
   Type element = graph::tensorType(in.q).getElementType();
   Type statistics = RankedTensorType::get(q.take_front(3), element.isF64() ? element : Type(b.getF32Type()));
-  return graph::AttentionOp::create(b, out, statistics, in.q, in.k, in.v, in.mask, b.getF64FloatAttr(in.scale), b.getBoolAttr(in.causal)).getResult();
+  return graph::AttentionOp::create(b, out, statistics, in.q, in.k, in.v, in.mask, b.getF64FloatAttr(in.scale),
+                                    b.getBoolAttr(in.causal))
+      .getResult();
 }
 
 /// The mask as a 4-D value with size-1 dims where it repeats; sets `causal` when that is all it says.
@@ -147,7 +152,8 @@ LogicalResult readInputs(Lowering &lowering, AttentionInputs &in) {
   for (size_t i = 4; i < lowering.inputs(); ++i)
     if (lowering.has(i))
       return lowering.unsupported("a key-value cache", "train without a cache (use_cache=False)");
-  static const std::set<std::string> known = {"is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap", "softmax_precision"};
+  static const std::set<std::string> known = {"is_causal", "kv_num_heads", "q_num_heads",      "qk_matmul_output_mode",
+                                              "scale",     "softcap",      "softmax_precision"};
   for (const Attribute &attribute : node.attributes)
     if (!known.count(attribute.name))
       return lowering.unsupported("attribute " + attribute.name, "write the attention out");
@@ -161,7 +167,8 @@ LogicalResult readInputs(Lowering &lowering, AttentionInputs &in) {
            (rank == 4 || (heads > 0 && lowering.dims(i)[2] % heads == 0));
   }
   if (!fits)
-    return lowering.bad("expected float query, key and value of rank 4, or of rank 3 with head counts that divide their width");
+    return lowering.bad(
+        "expected float query, key and value of rank 4, or of rank 3 with head counts that divide their width");
   in.q = splitHeads(lowering.b, lowering.tensor(0), qHeads);
   in.k = splitHeads(lowering.b, lowering.tensor(1), kvHeads);
   in.v = splitHeads(lowering.b, lowering.tensor(2), kvHeads);
@@ -211,7 +218,8 @@ static LogicalResult lowerRotary(Lowering &lowering) {
   ImplicitLocOpBuilder &b = lowering.b;
   Dims given = lowering.dims(0);
   int64_t heads = intAttribute(lowering.node, "num_heads", 0);
-  if (!lowering.isFloatInput(0) || (given.size() != 4 && (given.size() != 3 || heads < 1 || given[2] % heads != 0)) || lowering.inputs() < 3)
+  if (!lowering.isFloatInput(0) || (given.size() != 4 && (given.size() != 3 || heads < 1 || given[2] % heads != 0)) ||
+      lowering.inputs() < 3)
     return lowering.bad("expected a float input (B, H, S, D), or (B, S, H*D) with num_heads");
   Value x = splitHeads(b, lowering.tensor(0), heads);
   Dims s(shapeOf(x));
@@ -219,19 +227,23 @@ static LogicalResult lowerRotary(Lowering &lowering) {
   rotated = rotated == 0 ? s[3] : rotated;
   bool interleaved = intAttribute(lowering.node, "interleaved", 0) != 0;
   Value cos, sin;
-  if (rotated >= 2 && rotated <= s[3] && rotated % 2 == 0 && lowering.dtype(1) == lowering.dtype(0) && lowering.dtype(2) == lowering.dtype(0)) {
+  if (rotated >= 2 && rotated <= s[3] && rotated % 2 == 0 && lowering.dtype(1) == lowering.dtype(0) &&
+      lowering.dtype(2) == lowering.dtype(0)) {
     cos = rotaryTable(lowering, 1, s[0], s[2], rotated / 2);
     sin = rotaryTable(lowering, 2, s[0], s[2], rotated / 2);
   }
   if (!cos || !sin)
-    return lowering.bad("expected cos and sin tables of half the rotated width, and position ids (B, S) where the tables need them");
+    return lowering.bad(
+        "expected cos and sin tables of half the rotated width, and position ids (B, S) where the tables need them");
   Dims part{s[0], s[1], s[2], rotated / 2};
   int64_t step = interleaved ? 2 : 1, second = interleaved ? 1 : rotated / 2;
-  Value a = sliceOf(b, x, {0, 0, 0, 0}, part, {1, 1, 1, step}), c = sliceOf(b, x, {0, 0, 0, second}, part, {1, 1, 1, step});
+  Value a = sliceOf(b, x, {0, 0, 0, 0}, part, {1, 1, 1, step}),
+        c = sliceOf(b, x, {0, 0, 0, second}, part, {1, 1, 1, step});
   cos = numpyBroadcast(b, cos, part);
   sin = numpyBroadcast(b, sin, part);
   auto times = [&](Value l, Value r) { return graph::MulOp::create(b, l, r).getResult(); };
-  Value real = graph::SubOp::create(b, times(cos, a), times(sin, c)), imaginary = graph::AddOp::create(b, times(sin, a), times(cos, c));
+  Value real = graph::SubOp::create(b, times(cos, a), times(sin, c)),
+        imaginary = graph::AddOp::create(b, times(sin, a), times(cos, c));
   Dims joined{s[0], s[1], s[2], rotated};
   Value y;
   if (interleaved) {

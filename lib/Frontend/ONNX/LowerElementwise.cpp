@@ -66,7 +66,8 @@ static LogicalResult lowerMean(Lowering &lowering) {
   Value total = foldAll<graph::AddOp>(lowering);
   if (!total || !lowering.isFloatInput(0))
     return lowering.bad(pairExpected);
-  return lowering.done(graph::DivOp::create(lowering.b, total, constantLike(lowering.b, total, static_cast<double>(lowering.inputs()))));
+  return lowering.done(
+      graph::DivOp::create(lowering.b, total, constantLike(lowering.b, total, static_cast<double>(lowering.inputs()))));
 }
 
 template <CompareDirection direction> static LogicalResult lowerCompare(Lowering &lowering) {
@@ -76,7 +77,8 @@ template <CompareDirection direction> static LogicalResult lowerCompare(Lowering
   return lowering.done(graph::compare(lowering.b, direction, lhs, rhs));
 }
 
-/// x^y where y may have another element type; whole constants become multiplications, so that negative x keep a gradient.
+/// x^y where y may have another element type; whole constants become multiplications, so that negative x keep a
+/// gradient.
 static LogicalResult lowerPow(Lowering &lowering) {
   ImplicitLocOpBuilder &b = lowering.b;
   auto shape = broadcastShapes(lowering.dims(0), lowering.dims(1));
@@ -113,14 +115,18 @@ static LogicalResult lowerMod(Lowering &lowering) {
   Value quotient = graph::DivOp::create(b, x, y);
   bool truncated = intAttribute(lowering.node, "fmod", 0) == 1;
   if (lowering.isFloatInput(0)) {
-    Value whole = truncated ? graph::MulOp::create(b, graph::SignOp::create(b, quotient), graph::FloorOp::create(b, graph::AbsOp::create(b, quotient))).getResult()
+    Value whole = truncated ? graph::MulOp::create(b, graph::SignOp::create(b, quotient),
+                                                   graph::FloorOp::create(b, graph::AbsOp::create(b, quotient)))
+                                  .getResult()
                             : graph::FloorOp::create(b, quotient).getResult();
     return lowering.done(graph::SubOp::create(b, x, graph::MulOp::create(b, whole, y)));
   }
   Value rest = graph::SubOp::create(b, x, graph::MulOp::create(b, quotient, y)), zero = constantLike(b, rest, 0);
   if (truncated)
     return lowering.done(rest);
-  Value signs = graph::compare(b, CompareDirection::LT, graph::MulOp::create(b, graph::SignOp::create(b, rest), graph::SignOp::create(b, y)), zero);
+  Value signs =
+      graph::compare(b, CompareDirection::LT,
+                     graph::MulOp::create(b, graph::SignOp::create(b, rest), graph::SignOp::create(b, y)), zero);
   return lowering.done(selectOf(b, signs, graph::AddOp::create(b, rest, y), rest));
 }
 
@@ -152,7 +158,9 @@ static LogicalResult convertTo(Lowering &lowering, DType to) {
   keepLossWeight(lowering);
   return lowering.done(graph::convert(lowering.b, x, element));
 }
-static LogicalResult lowerCast(Lowering &lowering) { return convertTo(lowering, static_cast<DType>(intAttribute(lowering.node, "to", 0))); }
+static LogicalResult lowerCast(Lowering &lowering) {
+  return convertTo(lowering, static_cast<DType>(intAttribute(lowering.node, "to", 0)));
+}
 static LogicalResult lowerCastLike(Lowering &lowering) { return convertTo(lowering, lowering.dtype(1)); }
 
 static LogicalResult lowerCeil(Lowering &lowering) {
@@ -167,7 +175,8 @@ static LogicalResult lowerRound(Lowering &lowering) {
   if (!lowering.isFloatInput(0))
     return lowering.bad("expected a float input");
   ImplicitLocOpBuilder &b = lowering.b;
-  Value x = lowering.tensor(0), half = constantLike(b, x, 0.5), one = constantLike(b, x, 1), zero = constantLike(b, x, 0);
+  Value x = lowering.tensor(0), half = constantLike(b, x, 0.5), one = constantLike(b, x, 1),
+        zero = constantLike(b, x, 0);
   Value down = graph::FloorOp::create(b, x), rest = graph::SubOp::create(b, x, down);
   Value halved = graph::MulOp::create(b, down, half);
   Value odd = graph::compare(b, CompareDirection::NE, halved, graph::FloorOp::create(b, halved));
@@ -188,7 +197,8 @@ static LogicalResult lowerIsNan(Lowering &lowering) {
   if (!lowering.isFloatInput(0))
     return lowering.bad("expected a float input");
   Value x = lowering.tensor(0);
-  return lowering.done(graph::IsNanOp::create(lowering.b, RankedTensorType::get(shapeOf(x), lowering.b.getI1Type()), x));
+  return lowering.done(
+      graph::IsNanOp::create(lowering.b, RankedTensorType::get(shapeOf(x), lowering.b.getI1Type()), x));
 }
 
 static LogicalResult lowerIsInf(Lowering &lowering) {
@@ -196,12 +206,17 @@ static LogicalResult lowerIsInf(Lowering &lowering) {
     return lowering.bad("expected a float input");
   ImplicitLocOpBuilder &b = lowering.b;
   Value x = lowering.tensor(0), infinity = constantLike(b, x, HUGE_VAL);
-  bool positive = intAttribute(lowering.node, "detect_positive", 1) != 0, negative = intAttribute(lowering.node, "detect_negative", 1) != 0;
-  Value tested = positive && negative ? graph::AbsOp::create(b, x).getResult() : negative ? graph::NegOp::create(b, x).getResult() : x;
-  return lowering.done(graph::compare(b, positive || negative ? CompareDirection::EQ : CompareDirection::GT, tested, infinity));
+  bool positive = intAttribute(lowering.node, "detect_positive", 1) != 0,
+       negative = intAttribute(lowering.node, "detect_negative", 1) != 0;
+  Value tested = positive && negative ? graph::AbsOp::create(b, x).getResult()
+                 : negative           ? graph::NegOp::create(b, x).getResult()
+                                      : x;
+  return lowering.done(
+      graph::compare(b, positive || negative ? CompareDirection::EQ : CompareDirection::GT, tested, infinity));
 }
 
-template <typename Op> static LogicalResult lowerScaled(Lowering &lowering) { // keeps the loss weight through constant factors
+template <typename Op>
+static LogicalResult lowerScaled(Lowering &lowering) { // keeps the loss weight through constant factors
   if (lowering.host(0) || lowering.host(1))
     keepLossWeight(lowering);
   return lowerBinary<Op>(lowering);

@@ -72,7 +72,8 @@ static LogicalResult lowerGather(Lowering &lowering) {
       identity.push_back(d);
     return lowering.done(graph::broadcast(lowering.b, picked, identity, shape));
   }
-  return lowering.done(graph::GatherOp::create(lowering.b, graph::tensorLike(x.getType(), shape), x, lowering.tensor(1), *axis));
+  return lowering.done(
+      graph::GatherOp::create(lowering.b, graph::tensorLike(x.getType(), shape), x, lowering.tensor(1), *axis));
 }
 
 static LogicalResult lowerGatherElements(Lowering &lowering) {
@@ -84,7 +85,8 @@ static LogicalResult lowerGatherElements(Lowering &lowering) {
   for (size_t d = 0; d < from.size(); ++d)
     if (static_cast<int64_t>(d) != *axis && to[d] > from[d])
       return lowering.bad("expected indices that fit in the tensor outside the axis");
-  return lowering.done(graph::GatherElementsOp::create(lowering.b, graph::tensorLike(x.getType(), to), x, indices, *axis));
+  return lowering.done(
+      graph::GatherElementsOp::create(lowering.b, graph::tensorLike(x.getType(), to), x, indices, *axis));
 }
 
 /// Shapes of a GatherND or ScatterND: `batch` leading dims shared, `width` dims indexed.
@@ -100,7 +102,10 @@ static std::optional<TupleIndexing> tupleIndexing(const Lowering &lowering) {
   if (indices.empty() || indices.back() < 1 || !isIndex(lowering.dtype(1)) || batch < 0 ||
       batch + indices.back() > static_cast<int64_t>(data.size()) || batch >= static_cast<int64_t>(indices.size()))
     return std::nullopt;
-  TupleIndexing shape{static_cast<size_t>(batch), static_cast<size_t>(indices.back()), Dims(ArrayRef<int64_t>(indices).drop_back()), {}};
+  TupleIndexing shape{static_cast<size_t>(batch),
+                      static_cast<size_t>(indices.back()),
+                      Dims(ArrayRef<int64_t>(indices).drop_back()),
+                      {}};
   shape.rest.append(data.begin() + batch + indices.back(), data.end());
   for (size_t d = 0; d < shape.batch; ++d)
     if (data[d] != indices[d])
@@ -109,7 +114,8 @@ static std::optional<TupleIndexing> tupleIndexing(const Lowering &lowering) {
 }
 
 /// Flat row numbers (tuples' shape) into data reshaped to (product of batch and indexed dims, rest...), on the host.
-static std::optional<std::vector<int64_t>> knownRows(const HostTensor &indices, ArrayRef<int64_t> data, const TupleIndexing &shape) {
+static std::optional<std::vector<int64_t>> knownRows(const HostTensor &indices, ArrayRef<int64_t> data,
+                                                     const TupleIndexing &shape) {
   std::vector<int64_t> rows;
   uint64_t tuples = static_cast<uint64_t>(productOf(shape.tuples));
   uint64_t batches = static_cast<uint64_t>(productOf(data.take_front(shape.batch)));
@@ -144,7 +150,8 @@ static Value computedRows(Lowering &lowering, ArrayRef<int64_t> data, const Tupl
   int64_t block = productOf(data.slice(shape.batch, shape.width)), stride = block;
   for (size_t d = shape.batch; d-- > 0;) {
     Value step = graph::IotaOp::create(b, rows.getType(), static_cast<int64_t>(d));
-    rows = graph::AddOp::create(b, rows, graph::MulOp::create(b, step, constantLike(b, step, static_cast<double>(stride))));
+    rows = graph::AddOp::create(b, rows,
+                                graph::MulOp::create(b, step, constantLike(b, step, static_cast<double>(stride))));
     stride *= data[d];
   }
   return rows;
@@ -179,7 +186,8 @@ static LogicalResult lowerScatterNd(Lowering &lowering) {
   bool adds = reduction == "add" && lowering.isFloatInput(0);
   std::optional<TupleIndexing> shape = tupleIndexing(lowering);
   if (!lowering.host(1) || (reduction != "none" && !adds))
-    return lowering.unsupported("scatters at run-time indices or with reduction '" + reduction + "'", "write them with Where or Concat");
+    return lowering.unsupported("scatters at run-time indices or with reduction '" + reduction + "'",
+                                "write them with Where or Concat");
   Value x = lowering.tensor(0), updates = lowering.tensor(2);
   if (!shape || shape->batch != 0 || !x || !updates || lowering.dtype(2) != lowering.dtype(0))
     return lowering.bad("expected integer index tuples that fit the data, and updates of its type");
@@ -187,7 +195,8 @@ static LogicalResult lowerScatterNd(Lowering &lowering) {
   int64_t total = productOf(ArrayRef<int64_t>(data).take_front(shape->width));
   auto rows = knownRows(*lowering.host(1), data, *shape);
   int64_t count = rows ? static_cast<int64_t>(rows->size()) : 0;
-  if (count == 0 || productOf(lowering.dims(2)) != count * productOf(shape->rest) || total > static_cast<int64_t>(hostElementLimit))
+  if (count == 0 || productOf(lowering.dims(2)) != count * productOf(shape->rest) ||
+      total > static_cast<int64_t>(hostElementLimit))
     return lowering.bad("expected indices inside the data and one update per index");
   flat.insert(flat.begin(), total);
   rowDims.insert(rowDims.begin(), count);
@@ -204,7 +213,8 @@ static LogicalResult lowerScatterNd(Lowering &lowering) {
     sources[static_cast<size_t>((*rows)[static_cast<size_t>(i)])] = total + i;
   Dims joined = flat;
   joined[0] += count;
-  Value both = graph::ConcatOp::create(b, graph::tensorLike(x.getType(), joined), SmallVector<Value>{graph::reshape(b, x, flat), updates}, 0);
+  Value both = graph::ConcatOp::create(b, graph::tensorLike(x.getType(), joined),
+                                       SmallVector<Value>{graph::reshape(b, x, flat), updates}, 0);
   return lowering.done(graph::reshape(b, gatherKnownRows(lowering, both, 0, sources), data));
 }
 
@@ -214,7 +224,8 @@ static LogicalResult lowerOneHot(Lowering &lowering) {
   int64_t rank = static_cast<int64_t>(dims.size()) + 1;
   auto axis = normalAxis(intAttribute(lowering.node, "axis", -1), rank);
   const HostTensor *depth = lowering.host(1), *offOn = lowering.host(2);
-  if (!axis || lowering.dtype(0) == DType::Bool || !depth || depth->count() != 1 || depth->integer(0) < 1 || !offOn || offOn->count() != 2)
+  if (!axis || lowering.dtype(0) == DType::Bool || !depth || depth->count() != 1 || depth->integer(0) < 1 || !offOn ||
+      offOn->count() != 2)
     return lowering.bad("expected integer indices, a known depth and known off and on values");
   dims.insert(dims.begin() + *axis, depth->integer(0));
   if (!elementCount(dims))
@@ -229,17 +240,20 @@ static LogicalResult lowerOneHot(Lowering &lowering) {
   Value spread = graph::broadcast(b, classes, identity, dims);
   Value position = graph::IotaOp::create(b, spread.getType(), *axis);
   auto type = RankedTensorType::get(dims, elementType(*b.getContext(), offOn->dtype));
-  return lowering.done(selectOf(b, graph::compare(b, CompareDirection::EQ, spread, position), graph::splat(b, type, offOn->real(1)),
-                                graph::splat(b, type, offOn->real(0))));
+  return lowering.done(selectOf(b, graph::compare(b, CompareDirection::EQ, spread, position),
+                                graph::splat(b, type, offOn->real(1)), graph::splat(b, type, offOn->real(0))));
 }
 
 static LogicalResult lowerCumSum(Lowering &lowering) {
   const HostTensor *position = lowering.host(1);
-  auto axis = position && position->count() == 1 ? normalAxis(position->integer(0), static_cast<int64_t>(lowering.dims(0).size())) : std::nullopt;
+  auto axis = position && position->count() == 1
+                  ? normalAxis(position->integer(0), static_cast<int64_t>(lowering.dims(0).size()))
+                  : std::nullopt;
   Value x = lowering.tensor(0);
   if (!axis || !x)
     return lowering.bad("expected a known axis of the input");
-  return lowering.done(graph::CumsumOp::create(lowering.b, x.getType(), x, *axis, intAttribute(lowering.node, "exclusive", 0) != 0,
+  return lowering.done(graph::CumsumOp::create(lowering.b, x.getType(), x, *axis,
+                                               intAttribute(lowering.node, "exclusive", 0) != 0,
                                                intAttribute(lowering.node, "reverse", 0) != 0));
 }
 

@@ -56,9 +56,11 @@ static LogicalResult lowerGemm(Lowering &lowering) {
   ImplicitLocOpBuilder &b = lowering.b;
   Dims l = lowering.dims(0), r = lowering.dims(1);
   bool transA = intAttribute(lowering.node, "transA", 0) != 0, transB = intAttribute(lowering.node, "transB", 0) != 0;
-  if (!lowering.isFloatInput(0) || lowering.dtype(0) != lowering.dtype(1) || l.size() != 2 || r.size() != 2 || l[transA ? 0 : 1] != r[transB ? 1 : 0])
+  if (!lowering.isFloatInput(0) || lowering.dtype(0) != lowering.dtype(1) || l.size() != 2 || r.size() != 2 ||
+      l[transA ? 0 : 1] != r[transB ? 1 : 0])
     return lowering.bad("expected two float matrices whose inner sizes agree");
-  Value product = timesScalar(b, dotOf(b, lowering.tensor(0), lowering.tensor(1), transA, transB), floatAttribute(lowering.node, "alpha", 1));
+  Value product = timesScalar(b, dotOf(b, lowering.tensor(0), lowering.tensor(1), transA, transB),
+                              floatAttribute(lowering.node, "alpha", 1));
   double beta = floatAttribute(lowering.node, "beta", 1);
   if (!lowering.has(2) || beta == 0)
     return lowering.done(product);
@@ -93,7 +95,8 @@ static Value arranged(ImplicitLocOpBuilder &b, const Labelled &term, const std::
 }
 
 /// Contracts two terms, keeping the labels in `needed`: (batch, left, sum) x (batch, right, sum).
-static Labelled contract(ImplicitLocOpBuilder &b, Labelled x, Labelled y, const std::string &needed, const std::map<char, int64_t> &sizes) {
+static Labelled contract(ImplicitLocOpBuilder &b, Labelled x, Labelled y, const std::string &needed,
+                         const std::map<char, int64_t> &sizes) {
   x = sumAway(b, x, needed + y.labels);
   y = sumAway(b, y, needed + x.labels);
   std::string batch, left, right, sum;
@@ -119,7 +122,8 @@ static Labelled contract(ImplicitLocOpBuilder &b, Labelled x, Labelled y, const 
 }
 
 /// Splits "ab,bc->ac" into terms and result; "..." becomes capital letters from 'A' on, aligned at the right.
-static bool parseEinsum(std::string equation, const std::vector<size_t> &ranks, std::vector<std::string> &terms, std::string &out) {
+static bool parseEinsum(std::string equation, const std::vector<size_t> &ranks, std::vector<std::string> &terms,
+                        std::string &out) {
   llvm::erase(equation, ' ');
   size_t arrow = equation.find("->");
   SmallVector<StringRef> parts;
@@ -143,7 +147,8 @@ static bool parseEinsum(std::string equation, const std::vector<size_t> &ranks, 
   };
   for (auto [part, rank] : llvm::zip(parts, ranks)) {
     bool dots = part.contains("...");
-    if (widest > 26 || llvm::any_of(part, [](char c) { return c != '.' && !std::islower(static_cast<unsigned char>(c)); }))
+    if (widest > 26 ||
+        llvm::any_of(part, [](char c) { return c != '.' && !std::islower(static_cast<unsigned char>(c)); }))
       return false;
     terms.push_back(expand(part, dots ? rank + 3 - part.size() : 0));
   }
@@ -171,14 +176,16 @@ static LogicalResult lowerEinsum(Lowering &lowering) {
   bool ok = !ranks.empty() && parseEinsum(textAttribute(lowering.node, "equation", ""), ranks, terms, out);
   for (size_t i = 0; ok && i < terms.size(); ++i) {
     std::set<char> distinct(terms[i].begin(), terms[i].end());
-    ok = terms[i].size() == ranks[i] && distinct.size() == ranks[i] && lowering.isFloatInput(i) && lowering.dtype(i) == lowering.dtype(0);
+    ok = terms[i].size() == ranks[i] && distinct.size() == ranks[i] && lowering.isFloatInput(i) &&
+         lowering.dtype(i) == lowering.dtype(0);
     for (size_t d = 0; ok && d < ranks[i]; ++d)
       ok = sizes.emplace(terms[i][d], lowering.dims(i)[d]).first->second == lowering.dims(i)[d];
   }
   std::set<char> distinct(out.begin(), out.end());
   ok = ok && distinct.size() == out.size() && llvm::all_of(out, [&](char label) { return sizes.count(label) != 0; });
   if (!ok)
-    return lowering.unsupported("einsum '" + textAttribute(lowering.node, "equation", "") + "' with these inputs", "write it with matmul and transpose");
+    return lowering.unsupported("einsum '" + textAttribute(lowering.node, "equation", "") + "' with these inputs",
+                                "write it with matmul and transpose");
   Labelled result{lowering.tensor(0), terms[0]};
   for (size_t i = 1; i < terms.size(); ++i) {
     std::string needed = out;

@@ -51,7 +51,8 @@ static Value channelAffine(Lowering &lowering, Value y, size_t scale, size_t bia
 
 static graph::LayerNormOp normalized(ImplicitLocOpBuilder &b, Value x, int64_t axis, double epsilon) {
   Type statistics = statisticsType(x, shapeOf(x).take_front(static_cast<size_t>(axis)));
-  return graph::LayerNormOp::create(b, x.getType(), statistics, statistics, x, b.getI64IntegerAttr(axis), b.getF64FloatAttr(epsilon));
+  return graph::LayerNormOp::create(b, x.getType(), statistics, statistics, x, b.getI64IntegerAttr(axis),
+                                    b.getF64FloatAttr(epsilon));
 }
 
 static LogicalResult lowerLayerNorm(Lowering &lowering) {
@@ -67,7 +68,8 @@ static LogicalResult lowerLayerNorm(Lowering &lowering) {
   Dims kept(shape);
   std::fill(kept.begin() + *axis, kept.end(), 1);
   for (size_t i : {size_t(1), size_t(2)})
-    if (lowering.wants(i) && failed(lowering.done(i, graph::reshape(b, i == 1 ? norm.getMean() : norm.getRstd(), kept))))
+    if (lowering.wants(i) &&
+        failed(lowering.done(i, graph::reshape(b, i == 1 ? norm.getMean() : norm.getRstd(), kept))))
       return failure();
   return lowering.done(y);
 }
@@ -117,11 +119,13 @@ static LogicalResult lowerGroupNorm(Lowering &lowering) {
   }
   y = graph::reshape(b, y, {shape[0], groups, productOf(shape) / (shape[0] * groups)});
   y = channelAffine(lowering, y, 1, 2);
-  return y ? lowering.done(graph::reshape(b, y, shape)) : lowering.bad("expected scale and bias of one value per group");
+  return y ? lowering.done(graph::reshape(b, y, shape))
+           : lowering.bad("expected scale and bias of one value per group");
 }
 
 /// running = momentum*running + (1 - momentum)*batch, written back once.
-static Value updateRunning(ImplicitLocOpBuilder &b, const std::string &variable, Value batch, Type type, double momentum) {
+static Value updateRunning(ImplicitLocOpBuilder &b, const std::string &variable, Value batch, Type type,
+                           double momentum) {
   Value old = graph::ReadOp::create(b, type, variable);
   batch = graph::convert(b, batch, graph::tensorType(old).getElementType());
   Value kept = graph::MulOp::create(b, old, constantLike(b, old, momentum));
@@ -132,11 +136,13 @@ static Value updateRunning(ImplicitLocOpBuilder &b, const std::string &variable,
 }
 
 static bool hasExplicitTraining(const Model &model) {
-  return llvm::any_of(model.nodes, [](const Node &node) { return node.opType == "BatchNormalization" && intAttribute(node, "training_mode", 0) == 1; });
+  return llvm::any_of(model.nodes, [](const Node &node) {
+    return node.opType == "BatchNormalization" && intAttribute(node, "training_mode", 0) == 1;
+  });
 }
 
-/// Whether this node normalises with batch statistics: the recipe decides for plain exports; in a model where some nodes say
-/// training_mode = 1 the others are frozen.
+/// Whether this node normalises with batch statistics: the recipe decides for plain exports; in a model where some
+/// nodes say training_mode = 1 the others are frozen.
 static bool trainsStatistics(const Lowering &lowering) {
   if (!lowering.importer.options.trainBatchNorm)
     return false;
@@ -149,12 +155,17 @@ static LogicalResult lowerFrozenBatchNorm(Lowering &lowering) {
   Type element = graph::tensorType(x).getElementType();
   auto statistic = [&](size_t i) -> Value {
     std::string variable = lowering.importer.modelState(lowering.node.inputs[i]);
-    Value read = variable.empty() ? lowering.tensor(i)
-                                  : graph::ReadOp::create(b, RankedTensorType::get(lowering.dims(i), elementType(*b.getContext(), lowering.dtype(i))), variable).getResult();
+    Value read =
+        variable.empty()
+            ? lowering.tensor(i)
+            : graph::ReadOp::create(
+                  b, RankedTensorType::get(lowering.dims(i), elementType(*b.getContext(), lowering.dtype(i))), variable)
+                  .getResult();
     return read;
   };
   Value mean = statistic(3), variance = statistic(4);
-  Value shifted = graph::AddOp::create(b, variance, constantLike(b, variance, floatAttribute(lowering.node, "epsilon", 1e-5)));
+  Value shifted =
+      graph::AddOp::create(b, variance, constantLike(b, variance, floatAttribute(lowering.node, "epsilon", 1e-5)));
   Value rstd = graph::RsqrtOp::create(b, shifted);
   Value centred = graph::SubOp::create(b, x, alongAxis(b, graph::convert(b, mean, element), 1, shapeOf(x)));
   Value y = graph::MulOp::create(b, centred, alongAxis(b, graph::convert(b, rstd, element), 1, shapeOf(x)));
@@ -166,27 +177,35 @@ static LogicalResult lowerTrainingBatchNorm(Lowering &lowering) {
   ImplicitLocOpBuilder &b = lowering.b;
   const Node &node = lowering.node;
   Dims shape = lowering.dims(0);
-  std::string meanName = lowering.importer.modelState(node.inputs[3]), varianceName = lowering.importer.modelState(node.inputs[4]);
+  std::string meanName = lowering.importer.modelState(node.inputs[3]),
+              varianceName = lowering.importer.modelState(node.inputs[4]);
   if (meanName.empty() || varianceName.empty())
-    return lowering.unsupported("its running statistics are not initializers", "export with track_running_stats=True, or freeze BatchNorm");
+    return lowering.unsupported("its running statistics are not initializers",
+                                "export with track_running_stats=True, or freeze BatchNorm");
   Value x = lowering.tensor(0);
   Type statistics = statisticsType(x, {shape[1]});
   auto context = b.getContext();
-  auto norm = graph::BatchNormOp::create(b, x.getType(), statistics, statistics, x, b.getF64FloatAttr(floatAttribute(node, "epsilon", 1e-5)),
-                                         FlatSymbolRefAttr::get(context, meanName), FlatSymbolRefAttr::get(context, varianceName));
+  auto norm = graph::BatchNormOp::create(
+      b, x.getType(), statistics, statistics, x, b.getF64FloatAttr(floatAttribute(node, "epsilon", 1e-5)),
+      FlatSymbolRefAttr::get(context, meanName), FlatSymbolRefAttr::get(context, varianceName));
   Value y = channelAffine(lowering, norm.getResult(), 1, 2);
   if (!y)
     return lowering.bad("expected scale and bias of one value per channel");
   double momentum = floatAttribute(node, "momentum", 0.9);
   int64_t count = productOf(shape) / shape[1];
   Value variance = norm.getVariance();
-  bool unbiased = lowering.importer.model.producer == "pytorch" && intAttribute(node, "training_mode", 0) != 1 && count > 1;
+  bool unbiased =
+      lowering.importer.model.producer == "pytorch" && intAttribute(node, "training_mode", 0) != 1 && count > 1;
   if (unbiased)
-    variance = graph::MulOp::create(b, variance, constantLike(b, variance, static_cast<double>(count) / static_cast<double>(count - 1)));
-  auto stateType = [&](size_t i) { return RankedTensorType::get(lowering.dims(i), elementType(*context, lowering.dtype(i))); };
+    variance = graph::MulOp::create(
+        b, variance, constantLike(b, variance, static_cast<double>(count) / static_cast<double>(count - 1)));
+  auto stateType = [&](size_t i) {
+    return RankedTensorType::get(lowering.dims(i), elementType(*context, lowering.dtype(i)));
+  };
   Value newMean = updateRunning(b, meanName, norm.getMean(), stateType(3), momentum);
   Value newVariance = updateRunning(b, varianceName, variance, stateType(4), momentum);
-  if ((lowering.wants(1) && failed(lowering.done(1, newMean))) || (lowering.wants(2) && failed(lowering.done(2, newVariance))))
+  if ((lowering.wants(1) && failed(lowering.done(1, newMean))) ||
+      (lowering.wants(2) && failed(lowering.done(2, newVariance))))
     return failure();
   return lowering.done(y);
 }
@@ -194,12 +213,15 @@ static LogicalResult lowerTrainingBatchNorm(Lowering &lowering) {
 static LogicalResult lowerBatchNorm(Lowering &lowering) {
   Dims shape = lowering.dims(0);
   for (size_t i = 1; i < 5; ++i)
-    if (shape.size() < 2 || !lowering.isFloatInput(0) || !lowering.has(i) || lowering.dims(i) != Dims{shape[1]} || !lowering.isFloatInput(i))
-      return lowering.bad("expected a float input of rank >= 2 and scale, bias, running mean and variance of one value per channel");
+    if (shape.size() < 2 || !lowering.isFloatInput(0) || !lowering.has(i) || lowering.dims(i) != Dims{shape[1]} ||
+        !lowering.isFloatInput(i))
+      return lowering.bad(
+          "expected a float input of rank >= 2 and scale, bias, running mean and variance of one value per channel");
   return trainsStatistics(lowering) ? lowerTrainingBatchNorm(lowering) : lowerFrozenBatchNorm(lowering);
 }
 
-/// x / (bias + alpha*mean of squares over `size` neighbouring channels)^beta; the window mean is an average pool that counts pads.
+/// x / (bias + alpha*mean of squares over `size` neighbouring channels)^beta; the window mean is an average pool that
+/// counts pads.
 static LogicalResult lowerLocalResponseNorm(Lowering &lowering) {
   ImplicitLocOpBuilder &b = lowering.b;
   Dims shape = lowering.dims(0);
@@ -207,7 +229,8 @@ static LogicalResult lowerLocalResponseNorm(Lowering &lowering) {
   if (shape.size() < 3 || !lowering.isFloatInput(0) || size < 1 || size > 2 * shape[1])
     return lowering.bad("expected a float input (N, C, s...) and a window size");
   Value x = lowering.tensor(0);
-  Value square = graph::reshape(b, graph::MulOp::create(b, x, x), {shape[0], 1, shape[1], productOf(shape) / (shape[0] * shape[1])});
+  Value square = graph::reshape(b, graph::MulOp::create(b, x, x),
+                                {shape[0], 1, shape[1], productOf(shape) / (shape[0] * shape[1])});
   Dims kernel{size, 1}, ones{1, 1}, pads{(size - 1) / 2, 0, size - 1 - (size - 1) / 2, 0};
   Value mean = graph::AvgPoolOp::create(b, square.getType(), square, kernel, ones, pads, ones, true);
   mean = graph::reshape(b, mean, shape);

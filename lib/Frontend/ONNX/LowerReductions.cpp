@@ -15,7 +15,8 @@ static Value reduceMin(ImplicitLocOpBuilder &b, Value x, ArrayRef<int64_t> dims)
 static Value logSumExp(ImplicitLocOpBuilder &b, Value x, ArrayRef<int64_t> dims) {
   Value largest = graph::reduceMax(b, x, dims);
   Value shifted = graph::SubOp::create(b, x, graph::broadcastBack(b, largest, dims, shapeOf(x)));
-  return graph::AddOp::create(b, graph::LogOp::create(b, graph::reduceSum(b, graph::ExpOp::create(b, shifted), dims)), largest);
+  return graph::AddOp::create(b, graph::LogOp::create(b, graph::reduceSum(b, graph::ExpOp::create(b, shifted), dims)),
+                              largest);
 }
 
 /// The norm with gradient 0 at 0, as PyTorch.
@@ -48,16 +49,26 @@ static Value productOver(ImplicitLocOpBuilder &b, Value x, ArrayRef<int64_t> dim
 
 static Value reduced(ImplicitLocOpBuilder &b, Reduction kind, Value x, ArrayRef<int64_t> dims) {
   switch (kind) {
-  case Reduction::Sum: return graph::reduceSum(b, x, dims);
-  case Reduction::Mean: return meanOf(b, x, dims);
-  case Reduction::Max: return graph::reduceMax(b, x, dims);
-  case Reduction::Min: return reduceMin(b, x, dims);
-  case Reduction::Prod: return productOver(b, x, dims);
-  case Reduction::L1: return graph::reduceSum(b, graph::AbsOp::create(b, x), dims);
-  case Reduction::L2: return norm2(b, x, dims);
-  case Reduction::SumSquare: return graph::reduceSum(b, graph::MulOp::create(b, x, x), dims);
-  case Reduction::LogSum: return graph::LogOp::create(b, graph::reduceSum(b, x, dims));
-  case Reduction::LogSumExp: return logSumExp(b, x, dims);
+  case Reduction::Sum:
+    return graph::reduceSum(b, x, dims);
+  case Reduction::Mean:
+    return meanOf(b, x, dims);
+  case Reduction::Max:
+    return graph::reduceMax(b, x, dims);
+  case Reduction::Min:
+    return reduceMin(b, x, dims);
+  case Reduction::Prod:
+    return productOver(b, x, dims);
+  case Reduction::L1:
+    return graph::reduceSum(b, graph::AbsOp::create(b, x), dims);
+  case Reduction::L2:
+    return norm2(b, x, dims);
+  case Reduction::SumSquare:
+    return graph::reduceSum(b, graph::MulOp::create(b, x, x), dims);
+  case Reduction::LogSum:
+    return graph::LogOp::create(b, graph::reduceSum(b, x, dims));
+  case Reduction::LogSumExp:
+    return logSumExp(b, x, dims);
   }
   return {};
 }
@@ -83,7 +94,8 @@ template <Reduction kind> static LogicalResult lowerReduce(Lowering &lowering) {
   if (!result)
     return lowering.unsupported("a product of more than 64 elements", "use a sum of logarithms");
   result = graph::reshape(b, boolean ? graph::convert(b, result, b.getI1Type()) : result, kept);
-  if (kind == Reduction::Mean && productOf(kept) == 1 && lowering.wants(0)) // a mean loss: its weight is what it divides by
+  if (kind == Reduction::Mean && productOf(kept) == 1 &&
+      lowering.wants(0)) // a mean loss: its weight is what it divides by
     lowering.importer.lossWeights[lowering.node.outputs[0]] =
         graph::splat(b, RankedTensorType::get({}, b.getF32Type()), static_cast<double>(productOf(shape)));
   return lowering.done(result);
@@ -103,7 +115,8 @@ template <bool largest> static LogicalResult lowerArg(Lowering &lowering) {
   auto type = RankedTensorType::get(shape, b.getI64Type());
   Value position = graph::IotaOp::create(b, type, *axis), hit = graph::compare(b, CompareDirection::EQ, x, best);
   bool last = intAttribute(lowering.node, "select_last_index", 0) != 0;
-  Value candidates = selectOf(b, hit, position, graph::splat(b, type, last ? -1.0 : static_cast<double>(shape[static_cast<size_t>(*axis)])));
+  Value candidates = selectOf(
+      b, hit, position, graph::splat(b, type, last ? -1.0 : static_cast<double>(shape[static_cast<size_t>(*axis)])));
   Value result = last ? graph::reduceMax(b, candidates, {*axis}) : reduceMin(b, candidates, {*axis});
   for (size_t d = 0; d < shape.size(); ++d)
     if (static_cast<int64_t>(d) != *axis || intAttribute(lowering.node, "keepdims", 1) != 0)

@@ -164,7 +164,8 @@ static LogicalResult resize(Lowering &lowering, size_t scalesAt, size_t sizesAt,
     if (r.in == r.out && r.scale == 1)
       continue;
     if (r.mode != "nearest" && r.in * r.out > (int64_t(1) << 26))
-      return lowering.unsupported("an interpolation matrix of more than 67,108,864 elements", "resize in smaller steps");
+      return lowering.unsupported("an interpolation matrix of more than 67,108,864 elements",
+                                  "resize in smaller steps");
     x = r.mode == "nearest" ? resampleNearest(lowering, x, d, r) : resampleByMatrix(lowering, x, d, r);
   }
   return lowering.done(x);
@@ -179,10 +180,12 @@ static LogicalResult lowerResize(Lowering &lowering) {
   r.cubic = floatAttribute(node, "cubic_coeff_a", -0.75);
   r.excludeOutside = intAttribute(node, "exclude_outside", 0) != 0;
   static const std::set<std::string> modes = {"nearest", "linear", "cubic"};
-  static const std::set<std::string> coordinates = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"};
+  static const std::set<std::string> coordinates = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                                    "half_pixel_symmetric"};
   bool stretch = textAttribute(node, "keep_aspect_ratio_policy", "stretch") == "stretch";
   if (!modes.count(r.mode) || !coordinates.count(r.coordinates) || !stretch || intAttribute(node, "antialias", 0) != 0)
-    return lowering.unsupported("resizing with mode " + r.mode + ", " + r.coordinates + (stretch ? "" : ", keeping the aspect ratio") + ", or antialias",
+    return lowering.unsupported("resizing with mode " + r.mode + ", " + r.coordinates +
+                                    (stretch ? "" : ", keeping the aspect ratio") + ", or antialias",
                                 "use nearest, linear or cubic without antialias");
   return resize(lowering, 2, 3, r);
 }

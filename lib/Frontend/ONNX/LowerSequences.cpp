@@ -33,7 +33,8 @@ static LogicalResult lowerConstant(Lowering &lowering) {
 
 static LogicalResult finishSequence(Lowering &lowering, std::vector<Imported> elements) {
   if (lowering.wants(0))
-    lowering.importer.values[lowering.node.outputs[0]].sequence = std::make_shared<const std::vector<Imported>>(std::move(elements));
+    lowering.importer.values[lowering.node.outputs[0]].sequence =
+        std::make_shared<const std::vector<Imported>>(std::move(elements));
   return success();
 }
 
@@ -41,7 +42,9 @@ static LogicalResult lowerSplitToSequence(Lowering &lowering) {
   Dims dims = lowering.dims(0);
   auto axis = normalAxis(intAttribute(lowering.node, "axis", 0), static_cast<int64_t>(dims.size()));
   bool known = !lowering.has(1) || lowering.host(1);
-  auto sizes = axis && known ? splitSizes(lowering.node, lowering.host(1), dims[static_cast<size_t>(*axis)], lowering.importer.model.opset) : std::nullopt;
+  auto sizes = axis && known ? splitSizes(lowering.node, lowering.host(1), dims[static_cast<size_t>(*axis)],
+                                          lowering.importer.model.opset)
+                             : std::nullopt;
   Value x = lowering.tensor(0);
   if (!sizes || !x)
     return lowering.bad("expected known part sizes that add up to the axis");
@@ -75,7 +78,8 @@ static LogicalResult lowerSequenceAt(Lowering &lowering) {
   const auto &sequence = lowering.value(0).sequence;
   const HostTensor *position = lowering.host(1);
   int64_t size = sequence ? static_cast<int64_t>(sequence->size()) : 0;
-  std::optional<int64_t> at = position && position->count() == 1 ? normalAxis(position->integer(0), size) : std::nullopt;
+  std::optional<int64_t> at =
+      position && position->count() == 1 ? normalAxis(position->integer(0), size) : std::nullopt;
   if (!at)
     return lowering.bad("expected a known position inside the sequence");
   if (lowering.wants(0))

@@ -34,7 +34,8 @@ static LogicalResult lowerReshape(Lowering &lowering) {
   if (!lowering.host(1))
     return lowering.unsupported("its target shape is computed from tensor values", "export with static shapes");
   auto target = reshapeTarget(*lowering.host(1), lowering.dims(0), intAttribute(lowering.node, "allowzero", 0) != 0);
-  return target ? doneReshaped(lowering, *target) : lowering.bad("expected a target shape with the input's element count");
+  return target ? doneReshaped(lowering, *target)
+                : lowering.bad("expected a target shape with the input's element count");
 }
 
 static LogicalResult lowerFlatten(Lowering &lowering) {
@@ -43,7 +44,8 @@ static LogicalResult lowerFlatten(Lowering &lowering) {
   if (axis < -rank || axis > rank)
     return lowering.bad("expected an axis of the input");
   size_t at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
-  return doneReshaped(lowering, {productOf(ArrayRef<int64_t>(dims).take_front(at)), productOf(ArrayRef<int64_t>(dims).drop_front(at))});
+  return doneReshaped(
+      lowering, {productOf(ArrayRef<int64_t>(dims).take_front(at)), productOf(ArrayRef<int64_t>(dims).drop_front(at))});
 }
 
 static LogicalResult lowerSqueeze(Lowering &lowering) {
@@ -78,7 +80,9 @@ static LogicalResult lowerTranspose(Lowering &lowering) {
   int64_t rank = static_cast<int64_t>(lowering.dims(0).size());
   std::vector<int64_t> given = intsAttribute(lowering.node, "perm");
   for (int64_t d = 0; d < rank; ++d)
-    perm.push_back(given.empty() ? rank - 1 - d : d < static_cast<int64_t>(given.size()) ? given[static_cast<size_t>(d)] : -1);
+    perm.push_back(given.empty()                            ? rank - 1 - d
+                   : d < static_cast<int64_t>(given.size()) ? given[static_cast<size_t>(d)]
+                                                            : -1);
   Dims sorted = perm;
   llvm::sort(sorted);
   if (sorted != iotaDims(rank) || (!given.empty() && given.size() != perm.size()))
@@ -101,15 +105,19 @@ static LogicalResult lowerExpand(Lowering &lowering) {
 
 static LogicalResult lowerShapeOf(Lowering &lowering) {
   Dims dims = lowering.dims(0);
-  int64_t rank = static_cast<int64_t>(dims.size()), start = intAttribute(lowering.node, "start", 0), end = intAttribute(lowering.node, "end", rank);
+  int64_t rank = static_cast<int64_t>(dims.size()), start = intAttribute(lowering.node, "start", 0),
+          end = intAttribute(lowering.node, "end", rank);
   start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
   end = std::clamp<int64_t>(end < 0 ? end + rank : end, start, rank);
   return lowering.doneHost(0, hostInts({dims.begin() + start, dims.begin() + end}));
 }
-static LogicalResult lowerSize(Lowering &lowering) { return lowering.doneHost(0, hostInts({productOf(lowering.dims(0))}, true)); }
+static LogicalResult lowerSize(Lowering &lowering) {
+  return lowering.doneHost(0, hostInts({productOf(lowering.dims(0))}, true));
+}
 
 /// Elements of dimension `d` picked by known indices.
-static Value gatherKnown(ImplicitLocOpBuilder &b, Importer &importer, Value x, int64_t d, std::vector<int64_t> indices) {
+static Value gatherKnown(ImplicitLocOpBuilder &b, Importer &importer, Value x, int64_t d,
+                         std::vector<int64_t> indices) {
   Dims shape(shapeOf(x));
   shape[static_cast<size_t>(d)] = static_cast<int64_t>(indices.size());
   Value list = importer.constant(hostInts(std::move(indices)));
@@ -133,7 +141,8 @@ static LogicalResult lowerSlice(Lowering &lowering) {
     slice->starts[d] = 0;
     slice->steps[d] = 1;
   }
-  return x ? lowering.done(sliceOf(lowering.b, x, slice->starts, slice->sizes, slice->steps)) : lowering.bad("expected a tensor");
+  return x ? lowering.done(sliceOf(lowering.b, x, slice->starts, slice->sizes, slice->steps))
+           : lowering.bad("expected a tensor");
 }
 
 static LogicalResult lowerConcat(Lowering &lowering) {
@@ -158,14 +167,17 @@ static LogicalResult lowerConcat(Lowering &lowering) {
     return lowering.done(operands.front());
   if (operands.empty() || !elementCount(shape))
     return lowering.bad("expected at least one input with elements");
-  return lowering.done(graph::ConcatOp::create(lowering.b, graph::tensorLike(operands.front().getType(), shape), operands, *axis));
+  return lowering.done(
+      graph::ConcatOp::create(lowering.b, graph::tensorLike(operands.front().getType(), shape), operands, *axis));
 }
 
 static LogicalResult lowerSplit(Lowering &lowering) {
   Dims dims = lowering.dims(0);
   auto axis = normalAxis(intAttribute(lowering.node, "axis", 0), static_cast<int64_t>(dims.size()));
   bool known = !lowering.has(1) || lowering.host(1);
-  auto sizes = axis && known ? splitSizes(lowering.node, lowering.host(1), dims[static_cast<size_t>(*axis)], lowering.importer.model.opset) : std::nullopt;
+  auto sizes = axis && known ? splitSizes(lowering.node, lowering.host(1), dims[static_cast<size_t>(*axis)],
+                                          lowering.importer.model.opset)
+                             : std::nullopt;
   Value x = lowering.tensor(0);
   if (!sizes || !x || sizes->size() != lowering.node.outputs.size())
     return lowering.bad("expected known part sizes that add up to the axis, one per output");
@@ -216,19 +228,23 @@ static LogicalResult lowerPad(Lowering &lowering) {
   Dims dims = lowering.dims(0), low(dims.size(), 0), high(dims.size(), 0), cut(dims.size(), 0);
   std::vector<int64_t> axes;
   for (size_t i = 0; i < (lowering.host(3) ? lowering.host(3)->count() : dims.size()) && i < 32; ++i)
-    axes.push_back(normalAxis(lowering.host(3) ? lowering.host(3)->integer(i) : static_cast<int64_t>(i), static_cast<int64_t>(dims.size())).value_or(-1));
+    axes.push_back(normalAxis(lowering.host(3) ? lowering.host(3)->integer(i) : static_cast<int64_t>(i),
+                              static_cast<int64_t>(dims.size()))
+                       .value_or(-1));
   std::string mode = textAttribute(lowering.node, "mode", "constant");
   Value x = lowering.tensor(0);
   bool valueKnown = !lowering.has(2) || (lowering.host(2) && lowering.host(2)->count() == 1);
-  if (!x || !lowering.host(1) || lowering.host(1)->count() != 2 * axes.size() || llvm::is_contained(axes, -1) || !valueKnown ||
-      (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap"))
-    return lowering.bad("expected known pads (begin and end per axis), a known value and mode constant, edge, reflect or wrap");
+  if (!x || !lowering.host(1) || lowering.host(1)->count() != 2 * axes.size() || llvm::is_contained(axes, -1) ||
+      !valueKnown || (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap"))
+    return lowering.bad(
+        "expected known pads (begin and end per axis), a known value and mode constant, edge, reflect or wrap");
   Dims sizes = dims;
   for (size_t i = 0; i < axes.size(); ++i) {
     size_t d = static_cast<size_t>(axes[i]);
     int64_t before = lowering.host(1)->integer(i), after = lowering.host(1)->integer(i + axes.size());
     constexpr int64_t most = int64_t(1) << 40;
-    if (before < -most || after < -most || before > most || after > most || dims[d] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) < 1)
+    if (before < -most || after < -most || before > most || after > most ||
+        dims[d] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) < 1)
       return lowering.bad("expected pads that leave at least one element");
     low[d] = std::max<int64_t>(before, 0);
     high[d] = std::max<int64_t>(after, 0);
@@ -245,7 +261,8 @@ static LogicalResult lowerPad(Lowering &lowering) {
     return lowering.done(x);
   if (mode == "constant") {
     double value = lowering.host(2) ? lowering.host(2)->real(0) : 0;
-    return lowering.done(graph::PadOp::create(b, graph::tensorLike(x.getType(), padded), x, low, high, Dims(dims.size(), 0), APFloat(value)));
+    return lowering.done(graph::PadOp::create(b, graph::tensorLike(x.getType(), padded), x, low, high,
+                                              Dims(dims.size(), 0), APFloat(value)));
   }
   if (llvm::any_of(padded, [](int64_t size) { return size > (int64_t(1) << 24); }))
     return lowering.bad("expected a result that fits in memory");

@@ -1,4 +1,5 @@
-// A model file as plain structs: what the importer reads instead of protobuf classes. ReadModel.cpp alone knows protobuf.
+// A model file as plain structs: what the importer reads instead of protobuf classes. ReadModel.cpp alone knows
+// protobuf.
 #pragma once
 
 #include "plimsoll/Support/Status.h"
@@ -13,7 +14,20 @@
 namespace plimsoll::onnx {
 
 /// Element types that the importer understands; the numbers are ONNX's TensorProto.DataType.
-enum class DType : int { Undefined = 0, F32 = 1, U8 = 2, I8 = 3, I16 = 5, I32 = 6, I64 = 7, String = 8, Bool = 9, F16 = 10, F64 = 11, BF16 = 16 };
+enum class DType : int {
+  Undefined = 0,
+  F32 = 1,
+  U8 = 2,
+  I8 = 3,
+  I16 = 5,
+  I32 = 6,
+  I64 = 7,
+  String = 8,
+  Bool = 9,
+  F16 = 10,
+  F64 = 11,
+  BF16 = 16
+};
 /// Bytes of one element; 0 for types without a fixed size or that are not supported.
 uint64_t elementBytes(DType dtype);
 bool isFloat(DType dtype);
@@ -72,12 +86,13 @@ struct Model {
   std::vector<ValueInfo> inputs, outputs; ///< inputs exclude those that are initializers
   std::vector<TensorData> initializers;
   std::map<std::string, std::string> metadata;
-  std::map<std::string, std::string> exportedKinds; ///< initializer -> "PARAMETER", "BUFFER", ... where torch.export says so
+  std::map<std::string, std::string>
+      exportedKinds; ///< initializer -> "PARAMETER", "BUFFER", ... where torch.export says so
   std::vector<std::string> unsupportedFeatures; ///< e.g. sparse initializers: reported as unsupported by the importer
 };
 
-/// Reads and checks a model file with its external data. Fails with BadInput on anything damaged: not protobuf, no graph,
-/// opset out of range, duplicate or missing names, cycles, tensors whose bytes do not match their dims.
+/// Reads and checks a model file with its external data. Fails with BadInput on anything damaged: not protobuf, no
+/// graph, opset out of range, duplicate or missing names, cycles, tensors whose bytes do not match their dims.
 Result<Model> readModel(const std::string &path);
 /// The same over bytes in memory; external data is looked up in `folder`.
 Result<Model> readModelBytes(std::span<const std::byte> bytes, const std::string &folder);

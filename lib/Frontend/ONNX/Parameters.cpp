@@ -1,5 +1,5 @@
-// Which initializers are parameters. Non-float tensors, BatchNorm statistics, operator settings (dropout ratios, resize scales)
-// and buffers are not; parameters that no gradient reaches are kept but not trained.
+// Which initializers are parameters. Non-float tensors, BatchNorm statistics, operator settings (dropout ratios, resize
+// scales) and buffers are not; parameters that no gradient reaches are kept but not trained.
 #include "lib/Frontend/ONNX/Importer.h"
 
 #include <cstring>
@@ -43,14 +43,17 @@ static std::vector<size_t> settingPositions(const std::string &op) {
 
 /// Last components of module buffers that PyTorch models commonly register as floats.
 static bool namedLikeBuffer(const std::string &name) {
-  static const std::set<std::string> known = {"inv_freq", "original_inv_freq", "running_mean", "running_var", "num_batches_tracked",
-                                              "pe", "masked_bias", "relative_position_index", "freqs", "freqs_cis", "cos_cached", "sin_cached"};
+  static const std::set<std::string> known = {
+      "inv_freq",    "original_inv_freq",       "running_mean", "running_var", "num_batches_tracked", "pe",
+      "masked_bias", "relative_position_index", "freqs",        "freqs_cis",   "cos_cached",          "sin_cached"};
   return known.count(name.substr(name.rfind('.') + 1)) != 0;
 }
 
-/// The dynamo exporter lists parameters first and buffers after them, so every dotted name behind the first certain buffer is one.
+/// The dynamo exporter lists parameters first and buffers after them, so every dotted name behind the first certain
+/// buffer is one.
 static void addTailBuffers(const Model &model, const std::set<std::string> &stats, std::set<std::string> &buffers) {
-  bool dynamo = model.producer == "pytorch" && llvm::any_of(model.nodes, [](const Node &node) { return node.name.rfind("node_", 0) == 0; });
+  bool dynamo = model.producer == "pytorch" &&
+                llvm::any_of(model.nodes, [](const Node &node) { return node.name.rfind("node_", 0) == 0; });
   bool tail = false;
   for (const TensorData &tensor : model.initializers) {
     bool dotted = tensor.name.find('.') != std::string::npos;
@@ -72,29 +75,47 @@ static bool holdsMaskValues(const TensorData &tensor) {
 }
 
 bool isInventedName(const Model &model, const std::string &name) {
-  bool dotted = llvm::any_of(model.initializers, [](const TensorData &tensor) { return tensor.name.find('.') != std::string::npos; });
-  return model.producer == "pytorch" && (name.find("::") != std::string::npos || name.rfind("val_", 0) == 0 || (dotted && name.find('.') == std::string::npos));
+  bool dotted = llvm::any_of(model.initializers,
+                             [](const TensorData &tensor) { return tensor.name.find('.') != std::string::npos; });
+  return model.producer == "pytorch" && (name.find("::") != std::string::npos || name.rfind("val_", 0) == 0 ||
+                                         (dotted && name.find('.') == std::string::npos));
 }
 
-/// An invented name is a folded weight where a weight belongs, and a folded constant (a mask, a rotary table) elsewhere.
+/// An invented name is a folded weight where a weight belongs, and a folded constant (a mask, a rotary table)
+/// elsewhere.
 static bool isFoldedConstant(const Model &model, const TensorData &tensor) {
-  static const std::set<std::string> weightOps = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Gather", "Add", "Identity", "Transpose", "Einsum",
-                                                  "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization",
+  static const std::set<std::string> weightOps = {"MatMul",
+                                                  "Gemm",
+                                                  "Conv",
+                                                  "ConvTranspose",
+                                                  "Gather",
+                                                  "Add",
+                                                  "Identity",
+                                                  "Transpose",
+                                                  "Einsum",
+                                                  "LayerNormalization",
+                                                  "InstanceNormalization",
+                                                  "GroupNormalization",
+                                                  "RMSNormalization",
                                                   "BatchNormalization"};
   if (!isInventedName(model, tensor.name))
     return false;
-  bool weight = llvm::any_of(model.nodes, [&](const Node &node) { return weightOps.count(node.opType) && llvm::is_contained(node.inputs, tensor.name); });
+  bool weight = llvm::any_of(model.nodes, [&](const Node &node) {
+    return weightOps.count(node.opType) && llvm::is_contained(node.inputs, tensor.name);
+  });
   return !weight || holdsMaskValues(tensor);
 }
 
 // PyTorch's exporter records what each initializer was; where it says nothing, names have to tell.
 bool Importer::isParameter(const TensorData &tensor) const {
   if (auto kind = model.exportedKinds.find(tensor.name); kind != model.exportedKinds.end())
-    return kind->second == "PARAMETER" && isFloat(tensor.dtype) && !tensor.bytes.empty() && !matchesAny(options.buffers, tensor.name);
+    return kind->second == "PARAMETER" && isFloat(tensor.dtype) && !tensor.bytes.empty() &&
+           !matchesAny(options.buffers, tensor.name);
   bool constantLikeName = tensor.name.find('.') == std::string::npos && elementCount(tensor.dims).value_or(0) <= 1 &&
                           (tensor.dims.size() <= 1);
-  return isFloat(tensor.dtype) && !constantLikeName && !isFoldedConstant(model, tensor) && !tensor.bytes.empty() && !bufferNames.count(tensor.name) &&
-         !settingNames.count(tensor.name) && !batchNormStats.count(tensor.name) && !matchesAny(options.buffers, tensor.name);
+  return isFloat(tensor.dtype) && !constantLikeName && !isFoldedConstant(model, tensor) && !tensor.bytes.empty() &&
+         !bufferNames.count(tensor.name) && !settingNames.count(tensor.name) && !batchNormStats.count(tensor.name) &&
+         !matchesAny(options.buffers, tensor.name);
 }
 
 void Importer::declareVariable(const TensorData &tensor, graph::VariableKind kind, bool trainable) {
@@ -105,12 +126,14 @@ void Importer::declareVariable(const TensorData &tensor, graph::VariableKind kin
     if (name == tensor.name)
       names.push_back(other);
   ArrayAttr others = names.empty() ? ArrayAttr() : b.getStrArrayAttr(names);
-  variables[tensor.name] = graph::VariableOp::create(b, tensor.name, type, kind, trainable, nullptr, others, nullptr, nullptr);
+  variables[tensor.name] =
+      graph::VariableOp::create(b, tensor.name, type, kind, trainable, nullptr, others, nullptr, nullptr);
   result.weights.add(tensor.name, {tensor.dtype, tensor.dims, tensor.bytes, tensor.owner});
   values[tensor.name].variable = tensor.name;
 }
 
-/// Other names of tied parameters: written by plimsoll.export, or Identity nodes over initializers (the TorchScript exporter).
+/// Other names of tied parameters: written by plimsoll.export, or Identity nodes over initializers (the TorchScript
+/// exporter).
 void Importer::readAliases() {
   if (auto listed = model.metadata.find("plimsoll.aliases"); listed != model.metadata.end()) {
     SmallVector<StringRef> lines;
@@ -119,8 +142,8 @@ void Importer::readAliases() {
       aliases.emplace_back(line.split('\t').first.str(), line.split('\t').second.str());
   }
   for (const Node &node : model.nodes)
-    if (node.opType == "Identity" && node.inputs.size() == 1 && node.outputs.size() == 1 && StringRef(node.outputs[0]).contains('.') &&
-        !StringRef(node.outputs[0]).contains('/'))
+    if (node.opType == "Identity" && node.inputs.size() == 1 && node.outputs.size() == 1 &&
+        StringRef(node.outputs[0]).contains('.') && !StringRef(node.outputs[0]).contains('/'))
       aliases.emplace_back(node.inputs[0], node.outputs[0]);
 }
 
@@ -147,8 +170,8 @@ void Importer::classifyInitializers() {
     initializers[tensor.name] = &tensor;
     bool reserved = tensor.name == "forward" || tensor.name == "seed" || tensor.name.rfind("plimsoll.", 0) == 0;
     if (reserved || tensor.dtype == DType::String) {
-      report(Severity::Error, "bad-initializer", tensor.name, "", reserved ? "has a reserved name" : "holds strings", "rename it or drop it",
-             ExitCode::BadInput);
+      report(Severity::Error, "bad-initializer", tensor.name, "", reserved ? "has a reserved name" : "holds strings",
+             "rename it or drop it", ExitCode::BadInput);
       values[tensor.name].poisoned = true;
     } else if (isParameter(tensor)) {
       declareVariable(tensor, graph::VariableKind::Parameter, !matchesAny(options.freeze, tensor.name));
@@ -160,7 +183,8 @@ void Importer::classifyInitializers() {
       findSplat(*known);
       values[tensor.name].host = std::make_shared<HostTensor>(std::move(*known));
     } else {
-      report(Severity::Error, "bad-initializer", tensor.name, "", "is too large to be a constant", "make it a graph input", ExitCode::BadInput);
+      report(Severity::Error, "bad-initializer", tensor.name, "", "is too large to be a constant",
+             "make it a graph input", ExitCode::BadInput);
       values[tensor.name].poisoned = true;
     }
   }
@@ -191,7 +215,8 @@ void Importer::settleParameters() {
   for (auto [value, attributes] : llvm::zip(results, resultAttributes))
     if (auto role = attributes.getAs<StringAttr>("graph.role"); role && role.getValue() == "loss")
       sources.push_back(value);
-  llvm::DenseSet<Operation *> path = gradientPath(sources.empty() ? ArrayRef<Value>(results) : ArrayRef<Value>(sources));
+  llvm::DenseSet<Operation *> path =
+      gradientPath(sources.empty() ? ArrayRef<Value>(results) : ArrayRef<Value>(sources));
   for (const TensorData &tensor : model.initializers) {
     auto variable = variables.find(tensor.name);
     if (variable == variables.end() || variable->second.getKind() != graph::VariableKind::Parameter)

@@ -1,5 +1,6 @@
-// The one place that knows ONNX's protobuf classes: parses a file and copies everything but tensor bytes into Model.h structs.
-// Tensor bytes stay inside the parsed message (or the mapped external file), which each TensorData keeps alive.
+// The one place that knows ONNX's protobuf classes: parses a file and copies everything but tensor bytes into Model.h
+// structs. Tensor bytes stay inside the parsed message (or the mapped external file), which each TensorData keeps
+// alive.
 #include "lib/Frontend/ONNX/CheckModel.h"
 #include "lib/Frontend/ONNX/ExternalData.h"
 #include "lib/Frontend/ONNX/Model.h"
@@ -31,17 +32,29 @@ template <typename Out, typename Field> void adoptTyped(TensorData &tensor, cons
 
 void readTyped(const ::onnx::TensorProto &proto, TensorData &tensor) {
   switch (tensor.dtype) {
-  case DType::F32: return adoptTyped<float>(tensor, proto.float_data());
-  case DType::F64: return adoptTyped<double>(tensor, proto.double_data());
-  case DType::I64: return adoptTyped<int64_t>(tensor, proto.int64_data());
-  case DType::I32: return adoptTyped<int32_t>(tensor, proto.int32_data());
-  case DType::I16: case DType::F16: case DType::BF16: return adoptTyped<uint16_t>(tensor, proto.int32_data());
-  case DType::I8: case DType::U8: case DType::Bool: return adoptTyped<uint8_t>(tensor, proto.int32_data());
-  default: return;
+  case DType::F32:
+    return adoptTyped<float>(tensor, proto.float_data());
+  case DType::F64:
+    return adoptTyped<double>(tensor, proto.double_data());
+  case DType::I64:
+    return adoptTyped<int64_t>(tensor, proto.int64_data());
+  case DType::I32:
+    return adoptTyped<int32_t>(tensor, proto.int32_data());
+  case DType::I16:
+  case DType::F16:
+  case DType::BF16:
+    return adoptTyped<uint16_t>(tensor, proto.int32_data());
+  case DType::I8:
+  case DType::U8:
+  case DType::Bool:
+    return adoptTyped<uint8_t>(tensor, proto.int32_data());
+  default:
+    return;
   }
 }
 
-Status readTensor(const ::onnx::TensorProto &proto, const Message &message, ExternalData &external, TensorData &tensor) {
+Status readTensor(const ::onnx::TensorProto &proto, const Message &message, ExternalData &external,
+                  TensorData &tensor) {
   tensor.name = proto.name();
   tensor.dtype = static_cast<DType>(proto.data_type());
   tensor.dims.assign(proto.dims().begin(), proto.dims().end());
@@ -74,26 +87,49 @@ Status readTensor(const ::onnx::TensorProto &proto, const Message &message, Exte
     readTyped(proto, tensor);
   }
   if (tensor.bytes.size() != expected)
-    return badInput("tensor '" + tensor.name + "' holds " + std::to_string(tensor.bytes.size()) + " bytes but its type and dims need " +
-                    std::to_string(expected));
+    return badInput("tensor '" + tensor.name + "' holds " + std::to_string(tensor.bytes.size()) +
+                    " bytes but its type and dims need " + std::to_string(expected));
   return Status::ok();
 }
 
-Status readAttribute(const ::onnx::AttributeProto &proto, const Message &message, ExternalData &external, Attribute &attribute) {
+Status readAttribute(const ::onnx::AttributeProto &proto, const Message &message, ExternalData &external,
+                     Attribute &attribute) {
   using Type = ::onnx::AttributeProto;
   attribute.name = proto.name();
   switch (proto.type()) {
-  case Type::INT: attribute.kind = Attribute::Kind::Int; attribute.intValue = proto.i(); break;
-  case Type::FLOAT: attribute.kind = Attribute::Kind::Float; attribute.floatValue = proto.f(); break;
-  case Type::STRING: attribute.kind = Attribute::Kind::String; attribute.text = proto.s(); break;
+  case Type::INT:
+    attribute.kind = Attribute::Kind::Int;
+    attribute.intValue = proto.i();
+    break;
+  case Type::FLOAT:
+    attribute.kind = Attribute::Kind::Float;
+    attribute.floatValue = proto.f();
+    break;
+  case Type::STRING:
+    attribute.kind = Attribute::Kind::String;
+    attribute.text = proto.s();
+    break;
   case Type::TENSOR:
     attribute.kind = Attribute::Kind::Tensor;
     return readTensor(proto.t(), message, external, attribute.tensor);
-  case Type::INTS: attribute.kind = Attribute::Kind::Ints; attribute.ints.assign(proto.ints().begin(), proto.ints().end()); break;
-  case Type::FLOATS: attribute.kind = Attribute::Kind::Floats; attribute.floats.assign(proto.floats().begin(), proto.floats().end()); break;
-  case Type::STRINGS: attribute.kind = Attribute::Kind::Strings; attribute.texts.assign(proto.strings().begin(), proto.strings().end()); break;
-  case Type::GRAPH: case Type::GRAPHS: attribute.kind = Attribute::Kind::Graph; break;
-  default: attribute.kind = Attribute::Kind::Other;
+  case Type::INTS:
+    attribute.kind = Attribute::Kind::Ints;
+    attribute.ints.assign(proto.ints().begin(), proto.ints().end());
+    break;
+  case Type::FLOATS:
+    attribute.kind = Attribute::Kind::Floats;
+    attribute.floats.assign(proto.floats().begin(), proto.floats().end());
+    break;
+  case Type::STRINGS:
+    attribute.kind = Attribute::Kind::Strings;
+    attribute.texts.assign(proto.strings().begin(), proto.strings().end());
+    break;
+  case Type::GRAPH:
+  case Type::GRAPHS:
+    attribute.kind = Attribute::Kind::Graph;
+    break;
+  default:
+    attribute.kind = Attribute::Kind::Other;
   }
   return Status::ok();
 }
@@ -111,7 +147,8 @@ ValueInfo readValueInfo(const ::onnx::ValueInfoProto &proto) {
   return info;
 }
 
-Status readNode(const ::onnx::NodeProto &proto, size_t index, const Message &message, ExternalData &external, Node &node) {
+Status readNode(const ::onnx::NodeProto &proto, size_t index, const Message &message, ExternalData &external,
+                Node &node) {
   node.opType = proto.op_type();
   node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
   node.name = proto.name().empty() ? node.opType + "#" + std::to_string(index) : proto.name();
@@ -125,8 +162,9 @@ Status readNode(const ::onnx::NodeProto &proto, size_t index, const Message &mes
   return Status::ok();
 }
 
-/// What torch.export says of an initializer ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"), from the metadata of its value info: field 4
-/// of ValueInfoProto, which is newer than the protobuf classes used here and so arrives as an unknown field.
+/// What torch.export says of an initializer ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"), from the metadata of its value
+/// info: field 4 of ValueInfoProto, which is newer than the protobuf classes used here and so arrives as an unknown
+/// field.
 std::string exportedKind(const ::onnx::ValueInfoProto &proto) {
   constexpr int metadataField = 4;
   const google::protobuf::UnknownFieldSet &unknown = proto.GetReflection()->GetUnknownFields(proto);
@@ -134,7 +172,8 @@ std::string exportedKind(const ::onnx::ValueInfoProto &proto) {
     const google::protobuf::UnknownField &field = unknown.field(i);
     ::onnx::StringStringEntryProto entry;
     if (field.number() == metadataField && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED &&
-        entry.ParseFromString(field.length_delimited()) && entry.key() == "pkg.torch.export.graph_signature.InputSpec.kind")
+        entry.ParseFromString(field.length_delimited()) &&
+        entry.key() == "pkg.torch.export.graph_signature.InputSpec.kind")
       return entry.value();
   }
   return "";
@@ -181,7 +220,8 @@ Result<Model> readModelBytes(std::span<const std::byte> bytes, const std::string
                     " bytes but protobuf allows 2,147,483,647; export with external data");
   Message message = parse(bytes);
   if (!message || !message->has_graph())
-    return badInput("not an ONNX model: expected a protobuf ModelProto with a graph (the file may be truncated or damaged)");
+    return badInput(
+        "not an ONNX model: expected a protobuf ModelProto with a graph (the file may be truncated or damaged)");
   Model model;
   model.irVersion = message->ir_version();
   model.producer = message->producer_name();

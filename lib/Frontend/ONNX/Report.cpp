@@ -1,4 +1,5 @@
-// Text and JSON forms of a report. Names come from the file, so control characters are replaced before they reach a terminal.
+// Text and JSON forms of a report. Names come from the file, so control characters are replaced before they reach a
+// terminal.
 #include "lib/Frontend/ONNX/Report.h"
 
 #include "llvm/Support/JSON.h"
@@ -70,7 +71,8 @@ std::string ImportReport::toJson() const {
                                       {"op", finding.op},
                                       {"message", finding.message},
                                       {"advice", finding.advice}});
-  llvm::json::Value whole = llvm::json::Object{{"findings", std::move(list)}, {"exit_code", static_cast<int>(exitCode())}};
+  llvm::json::Value whole =
+      llvm::json::Object{{"findings", std::move(list)}, {"exit_code", static_cast<int>(exitCode())}};
   std::string text;
   llvm::raw_string_ostream(text) << llvm::formatv("{0:2}", whole) << "\n";
   return text;

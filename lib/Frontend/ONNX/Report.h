@@ -10,8 +10,8 @@ namespace plimsoll::onnx {
 
 enum class Severity { Note, Warning, Error };
 
-/// One thing worth knowing. `code` is a stable kebab-case identifier ("unsupported-node", "dead-parameter", ...); `subject` is
-/// the node, initializer or input it is about; `op` the ONNX operator where there is one.
+/// One thing worth knowing. `code` is a stable kebab-case identifier ("unsupported-node", "dead-parameter", ...);
+/// `subject` is the node, initializer or input it is about; `op` the ONNX operator where there is one.
 struct Finding {
   Severity severity = Severity::Note;
   std::string code, subject, op, message, advice;

@@ -1,4 +1,5 @@
-// Results of @forward: the model's outputs, the loss (the model's own or one added here) and the weight its mean divides by.
+// Results of @forward: the model's outputs, the loss (the model's own or one added here) and the weight its mean
+// divides by.
 #include "lib/Frontend/ONNX/Importer.h"
 #include "lib/Frontend/ONNX/LossOps.h"
 
@@ -32,11 +33,13 @@ std::string Importer::pickLoss() {
   report(Severity::Error, "no-loss", options.lossName, "",
          scalars.empty() ? "the model has no scalar float output to be the loss (outputs: " + list + ")"
                          : "several scalar outputs could be the loss (outputs: " + list + ")",
-         "export the loss inside the graph, or ask for loss = \"cross_entropy\" or \"mse\", or name the loss output", ExitCode::BadInput);
+         "export the loss inside the graph, or ask for loss = \"cross_entropy\" or \"mse\", or name the loss output",
+         ExitCode::BadInput);
   return "";
 }
 
-/// Labels of logits (N, C), (N, S, C) or (N, C, H, W...): the class dimension is 1 from rank 4 on and the last one below.
+/// Labels of logits (N, C), (N, S, C) or (N, C, H, W...): the class dimension is 1 from rank 4 on and the last one
+/// below.
 static size_t classDimension(size_t rank) { return rank >= 4 ? 1 : rank - 1; }
 
 Value Importer::addedLoss(Value &weight) {
@@ -48,9 +51,13 @@ Value Importer::addedLoss(Value &weight) {
   const Imported *output = isOutput ? find(name) : nullptr;
   std::vector<int64_t> dims = output ? dimsOf(*output) : std::vector<int64_t>();
   bool crossEntropy = options.loss == "cross_entropy";
-  if (!output || !isFloat(dtypeOf(*output)) || dims.empty() || (crossEntropy && dims.size() < 2) || (!crossEntropy && options.loss != "mse")) {
-    report(Severity::Error, "no-loss", name.empty() ? options.loss : name, "", "loss '" + options.loss + "' cannot be added on this output",
-           "expected loss \"cross_entropy\" or \"mse\" and a float output of rank >= " + std::string(crossEntropy ? "2" : "1"), ExitCode::BadInput);
+  if (!output || !isFloat(dtypeOf(*output)) || dims.empty() || (crossEntropy && dims.size() < 2) ||
+      (!crossEntropy && options.loss != "mse")) {
+    report(Severity::Error, "no-loss", name.empty() ? options.loss : name, "",
+           "loss '" + options.loss + "' cannot be added on this output",
+           "expected loss \"cross_entropy\" or \"mse\" and a float output of rank >= " +
+               std::string(crossEntropy ? "2" : "1"),
+           ExitCode::BadInput);
     return {};
   }
   Value logits = materialize(*output);
@@ -63,11 +70,13 @@ Value Importer::addedLoss(Value &weight) {
   auto attributes = b.getDictionaryAttr(b.getNamedAttr("graph.name", b.getStringAttr(inputName)));
   unsigned position = function.getNumArguments();
   if (find(inputName) || failed(function.insertArgument(position, type, attributes, b.getLoc()))) {
-    report(Severity::Error, "no-loss", inputName, "", "the model has a value of this name already", "rename it in the model", ExitCode::BadInput);
+    report(Severity::Error, "no-loss", inputName, "", "the model has a value of this name already",
+           "rename it in the model", ExitCode::BadInput);
     return {};
   }
   Value labels = body->getArgument(position);
-  return crossEntropy ? meanCrossEntropy(b, logits, labels, static_cast<int64_t>(classAt), options.ignoreIndex, weight) : meanSquaredError(b, logits, labels, weight);
+  return crossEntropy ? meanCrossEntropy(b, logits, labels, static_cast<int64_t>(classAt), options.ignoreIndex, weight)
+                      : meanSquaredError(b, logits, labels, weight);
 }
 
 void Importer::appendResult(const std::string &name, Value value, const char *role) {
@@ -80,7 +89,9 @@ void Importer::appendResult(const std::string &name, Value value, const char *ro
 }
 
 /// The value as a rank-0 f32 tensor.
-static Value scalarF32(ImplicitLocOpBuilder &b, Value value) { return graph::convert(b, graph::reshape(b, value, {}), b.getF32Type()); }
+static Value scalarF32(ImplicitLocOpBuilder &b, Value value) {
+  return graph::convert(b, graph::reshape(b, value, {}), b.getF32Type());
+}
 
 void Importer::buildResults() {
   b.setLoc(NameLoc::get(b.getStringAttr("results")));
@@ -91,7 +102,8 @@ void Importer::buildResults() {
     const Imported &imported = *find(output.name);
     Value value = materialize(imported);
     if (!value || !seen.insert(output.name).second || productOf(shapeOf(value)) == 0) {
-      report(Severity::Error, "bad-output", output.name, "", "is a sequence, empty, or listed twice", "expected distinct tensor outputs", ExitCode::BadInput);
+      report(Severity::Error, "bad-output", output.name, "", "is a sequence, empty, or listed twice",
+             "expected distinct tensor outputs", ExitCode::BadInput);
       return;
     }
     bool isLoss = output.name == lossName;
@@ -107,7 +119,9 @@ void Importer::buildResults() {
   }
   bool hasLoss = !options.loss.empty() || !lossName.empty();
   if (hasLoss)
-    appendResult("weight", weight ? scalarF32(b, weight) : graph::splat(b, RankedTensorType::get({}, b.getF32Type()), 1.0), "weight");
+    appendResult("weight",
+                 weight ? scalarF32(b, weight) : graph::splat(b, RankedTensorType::get({}, b.getF32Type()), 1.0),
+                 "weight");
   func::ReturnOp::create(b, results);
   SmallVector<Type> types(llvm::map_range(results, [](Value value) { return value.getType(); }));
   function.setFunctionType(b.getFunctionType(function.getArgumentTypes(), types));

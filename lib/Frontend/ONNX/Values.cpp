@@ -1,4 +1,5 @@
-// Values of the importer: host constants and variables turned into graph values, and what a lowering may ask of its node.
+// Values of the importer: host constants and variables turned into graph values, and what a lowering may ask of its
+// node.
 #include "lib/Frontend/ONNX/Importer.h"
 
 using namespace mlir;
@@ -8,17 +9,28 @@ namespace plimsoll::onnx {
 Type elementType(MLIRContext &context, DType dtype) {
   Builder builder(&context);
   switch (dtype) {
-  case DType::F32: return builder.getF32Type();
-  case DType::F64: return builder.getF64Type();
-  case DType::F16: return builder.getF16Type();
-  case DType::BF16: return builder.getBF16Type();
-  case DType::Bool: return builder.getI1Type();
-  case DType::I8: return builder.getIntegerType(8);
-  case DType::U8: return builder.getIntegerType(8, false);
-  case DType::I16: return builder.getIntegerType(16);
-  case DType::I32: return builder.getIntegerType(32);
-  case DType::I64: return builder.getIntegerType(64);
-  default: return {};
+  case DType::F32:
+    return builder.getF32Type();
+  case DType::F64:
+    return builder.getF64Type();
+  case DType::F16:
+    return builder.getF16Type();
+  case DType::BF16:
+    return builder.getBF16Type();
+  case DType::Bool:
+    return builder.getI1Type();
+  case DType::I8:
+    return builder.getIntegerType(8);
+  case DType::U8:
+    return builder.getIntegerType(8, false);
+  case DType::I16:
+    return builder.getIntegerType(16);
+  case DType::I32:
+    return builder.getIntegerType(32);
+  case DType::I64:
+    return builder.getIntegerType(64);
+  default:
+    return {};
   }
 }
 
@@ -32,11 +44,16 @@ static DType dtypeOfElement(Type element) {
   if (element.isBF16())
     return DType::BF16;
   switch (element.getIntOrFloatBitWidth()) {
-  case 1: return DType::Bool;
-  case 8: return element.isUnsignedInteger() ? DType::U8 : DType::I8;
-  case 16: return DType::I16;
-  case 32: return DType::I32;
-  default: return DType::I64;
+  case 1:
+    return DType::Bool;
+  case 8:
+    return element.isUnsignedInteger() ? DType::U8 : DType::I8;
+  case 16:
+    return DType::I16;
+  case 32:
+    return DType::I32;
+  default:
+    return DType::I64;
   }
 }
 
@@ -61,14 +78,16 @@ DType Importer::dtypeOf(const Imported &value) const {
   return value.tensor ? dtypeOfElement(graph::tensorType(value.tensor).getElementType()) : DType::Undefined;
 }
 
-/// Non-splat float constants above this many elements become constant variables beside the weights instead of attributes.
+/// Non-splat float constants above this many elements become constant variables beside the weights instead of
+/// attributes.
 static constexpr uint64_t attributeElementLimit = uint64_t(1) << 20;
 
 Value Importer::constant(const HostTensor &tensor) {
   auto type = RankedTensorType::get(tensor.dims, elementType(*b.getContext(), tensor.dtype));
   uint64_t count = tensor.count();
   if (tensor.splat || count == 1)
-    return tensor.holdsReals() ? graph::splat(b, type, tensor.real(0)) : graph::splat(b, type, static_cast<double>(tensor.integer(0)));
+    return tensor.holdsReals() ? graph::splat(b, type, tensor.real(0))
+                               : graph::splat(b, type, static_cast<double>(tensor.integer(0)));
   if (tensor.dtype == DType::Bool) {
     SmallVector<bool> bits;
     bits.reserve(count);
@@ -111,7 +130,8 @@ Value Importer::materialize(const Imported &value) {
   Value &read = reads[value.variable];
   if (!read) {
     const TensorData &data = *initializers.at(value.variable);
-    read = graph::ReadOp::create(b, RankedTensorType::get(data.dims, elementType(*b.getContext(), data.dtype)), value.variable);
+    read = graph::ReadOp::create(b, RankedTensorType::get(data.dims, elementType(*b.getContext(), data.dtype)),
+                                 value.variable);
   }
   return read;
 }
@@ -121,7 +141,8 @@ Value Importer::seed() {
   if (!variables.count("seed")) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(function);
-    variables["seed"] = graph::VariableOp::create(b, "seed", type, graph::VariableKind::StepState, false, b.getF64FloatAttr(0), nullptr, nullptr, nullptr);
+    variables["seed"] = graph::VariableOp::create(b, "seed", type, graph::VariableKind::StepState, false,
+                                                  b.getF64FloatAttr(0), nullptr, nullptr, nullptr);
   }
   Value &read = reads["seed"];
   if (!read)
@@ -177,7 +198,8 @@ LogicalResult Lowering::done(size_t output, Value result) {
     Imported &slot = importer.values[node.outputs[output]];
     slot = Imported();
     if (productOf(shapeOf(result)) == 0)
-      slot.host = std::make_shared<HostTensor>(hostSplat(dtypeOfElement(graph::tensorType(result).getElementType()), shapeOf(result).vec(), 0));
+      slot.host = std::make_shared<HostTensor>(
+          hostSplat(dtypeOfElement(graph::tensorType(result).getElementType()), shapeOf(result).vec(), 0));
     else
       slot.tensor = result;
   }
@@ -186,7 +208,8 @@ LogicalResult Lowering::done(size_t output, Value result) {
 
 LogicalResult Lowering::doneHost(size_t output, HostTensor known) {
   if (wants(output))
-    importer.values[node.outputs[output]] = Imported{{}, std::make_shared<HostTensor>(std::move(known)), "", nullptr, false};
+    importer.values[node.outputs[output]] =
+        Imported{{}, std::make_shared<HostTensor>(std::move(known)), "", nullptr, false};
   return success();
 }
 
@@ -199,7 +222,8 @@ LogicalResult Lowering::bad(const std::string &message) {
       shapes += (d ? "," : "") + std::to_string(size);
     shapes += has(i) ? "]" : "";
   }
-  importer.report(Severity::Error, "bad-node", node.name, node.opType, message + " (inputs: " + shapes + ")", "check the model", ExitCode::BadInput);
+  importer.report(Severity::Error, "bad-node", node.name, node.opType, message + " (inputs: " + shapes + ")",
+                  "check the model", ExitCode::BadInput);
   return failure();
 }
 
@@ -227,7 +251,8 @@ Value numpyBroadcast(ImplicitLocOpBuilder &b, Value value, ArrayRef<int64_t> sha
   return graph::broadcast(b, value, dims, shape);
 }
 
-Value sliceOf(ImplicitLocOpBuilder &b, Value value, ArrayRef<int64_t> starts, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+Value sliceOf(ImplicitLocOpBuilder &b, Value value, ArrayRef<int64_t> starts, ArrayRef<int64_t> sizes,
+              ArrayRef<int64_t> strides) {
   if (shapeOf(value) == sizes)
     return value;
   return graph::SliceOp::create(b, graph::tensorLike(value.getType(), sizes), value, starts, strides);

@@ -1,5 +1,5 @@
-// Initial values of variables, by variable name. Bytes stay where the model put them (the parsed file or a mapped external
-// file); nothing is copied but constants computed at import.
+// Initial values of variables, by variable name. Bytes stay where the model put them (the parsed file or a mapped
+// external file); nothing is copied but constants computed at import.
 #pragma once
 
 #include "lib/Frontend/ONNX/Model.h"
@@ -8,7 +8,8 @@ namespace plimsoll::onnx {
 
 class WeightStore {
 public:
-  /// Little-endian row-major bytes of one variable; booleans take one byte. Valid as long as the store (or `owner`) lives.
+  /// Little-endian row-major bytes of one variable; booleans take one byte. Valid as long as the store (or `owner`)
+  /// lives.
   struct Entry {
     DType dtype = DType::Undefined;
     std::vector<int64_t> shape;

@@ -6,7 +6,8 @@ using namespace mlir;
 namespace plimsoll::test {
 
 static reference::HostTensor tensorFrom(RankedTensorType type, std::span<const std::byte> bytes) {
-  FailureOr<reference::HostTensor> tensor = reference::fromBytes(type, ArrayRef<char>(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+  FailureOr<reference::HostTensor> tensor =
+      reference::fromBytes(type, ArrayRef<char>(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
   return succeeded(tensor) ? *tensor : reference::HostTensor::zeros(type);
 }
 
@@ -20,7 +21,8 @@ reference::VariableState stateOf(onnx::ImportResult &imported) {
 
 func::FuncOp forwardOf(onnx::ImportResult &imported) { return imported.module->lookupSymbol<func::FuncOp>("forward"); }
 
-Result<std::vector<reference::HostTensor>> argumentsOf(func::FuncOp forward, const runtime::SafeTensors &inputs, const std::string &prefix) {
+Result<std::vector<reference::HostTensor>> argumentsOf(func::FuncOp forward, const runtime::SafeTensors &inputs,
+                                                       const std::string &prefix) {
   std::vector<reference::HostTensor> arguments;
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
     std::string name = prefix + forward.getArgAttrOfType<StringAttr>(i, "graph.name").str();

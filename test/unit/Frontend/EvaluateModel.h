@@ -10,7 +10,8 @@ namespace plimsoll::test {
 /// Initial values of every variable: from the weight store, or its fill.
 reference::VariableState stateOf(onnx::ImportResult &imported);
 /// @forward's arguments by graph.name; fails naming the argument that `inputs` lacks or has with another type.
-Result<std::vector<reference::HostTensor>> argumentsOf(mlir::func::FuncOp forward, const runtime::SafeTensors &inputs, const std::string &prefix);
+Result<std::vector<reference::HostTensor>> argumentsOf(mlir::func::FuncOp forward, const runtime::SafeTensors &inputs,
+                                                       const std::string &prefix);
 /// The function called `forward`.
 mlir::func::FuncOp forwardOf(onnx::ImportResult &imported);
 /// Name (or role, when asked) of result `i`.

@@ -24,7 +24,8 @@ protected:
     folder = root + "/model";
     fs::create_directories(folder + "/sub");
     std::string data(64, 'a');
-    for (const std::string &path : {root + "/secret.bin", folder + "/file..name.bin", folder + "/sub/inner.bin", folder + "/w.bin"})
+    for (const std::string &path :
+         {root + "/secret.bin", folder + "/file..name.bin", folder + "/sub/inner.bin", folder + "/w.bin"})
       std::ofstream(path, std::ios::binary) << data;
   }
   void TearDown() override { fs::remove_all(root); }
@@ -109,6 +110,7 @@ TEST_F(ExternalDataTest, RefusesBadRanges) {
 }
 
 TEST_F(ExternalDataTest, RefusesUnknownAndRepeatedKeys) {
-  refuses({{"location", "w.bin"}, {"__class__", "x"}}, "unknown key '__class__', expected location, offset, length or checksum");
+  refuses({{"location", "w.bin"}, {"__class__", "x"}},
+          "unknown key '__class__', expected location, offset, length or checksum");
   refuses({{"location", "w.bin"}, {"location", "../secret.bin"}}, "key 'location' appears twice");
 }

@@ -1,5 +1,5 @@
-// Bounded, deterministic damage to real models: whatever a changed byte does, the importer answers with a status. The work per
-// model is fixed, so the test's time is too; sanitizer builds run it as well.
+// Bounded, deterministic damage to real models: whatever a changed byte does, the importer answers with a status. The
+// work per model is fixed, so the test's time is too; sanitizer builds run it as well.
 #include "lib/Frontend/ONNX/Import.h"
 #include "test/unit/Frontend/ModelBuilder.h"
 
@@ -16,7 +16,8 @@ namespace {
 /// Imports and returns the exit code; a crash or a hang fails the test by itself.
 ExitCode importBytes(const std::string &bytes) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  Result<frontend::Model> model = frontend::readModelBytes(std::as_bytes(std::span(bytes.data(), bytes.size())), "/nonexistent");
+  Result<frontend::Model> model =
+      frontend::readModelBytes(std::as_bytes(std::span(bytes.data(), bytes.size())), "/nonexistent");
   if (!model)
     return model.status().code();
   frontend::ImportResult result;
@@ -24,7 +25,8 @@ ExitCode importBytes(const std::string &bytes) {
 }
 
 void expectDocumented(ExitCode code) {
-  EXPECT_TRUE(code == ExitCode::Ok || code == ExitCode::BadInput || code == ExitCode::Unsupported) << static_cast<int>(code);
+  EXPECT_TRUE(code == ExitCode::Ok || code == ExitCode::BadInput || code == ExitCode::Unsupported)
+      << static_cast<int>(code);
 }
 
 class FuzzTest : public ::testing::TestWithParam<const char *> {};
@@ -57,7 +59,8 @@ TEST_P(FuzzTest, CutFilesAreRefused) {
 // Structural damage that random bytes rarely reach: every attribute and every integer initializer takes extreme values.
 TEST_P(FuzzTest, ExtremeNumbersAreAnswered) {
   ::onnx::ModelProto model;
-  ASSERT_TRUE(model.ParseFromString(test::readFile(std::string(PLIMSOLL_SOURCE_DIR "/test/oracles/") + GetParam() + ".onnx")));
+  ASSERT_TRUE(
+      model.ParseFromString(test::readFile(std::string(PLIMSOLL_SOURCE_DIR "/test/oracles/") + GetParam() + ".onnx")));
   const int64_t extremes[] = {0, -1, 7, INT64_MAX, INT64_MIN, int64_t(1) << 40, INT32_MIN};
   for (int n = 0; n < model.graph().node_size(); ++n)
     for (int a = 0; a < model.graph().node(n).attribute_size(); ++a)
@@ -68,9 +71,11 @@ TEST_P(FuzzTest, ExtremeNumbersAreAnswered) {
         attribute->set_f(static_cast<float>(extreme));
         for (int64_t &value : *attribute->mutable_ints())
           value = extreme;
-        if (attribute->has_t() && attribute->t().data_type() == ::onnx::TensorProto::INT64 && attribute->t().has_raw_data())
+        if (attribute->has_t() && attribute->t().data_type() == ::onnx::TensorProto::INT64 &&
+            attribute->t().has_raw_data())
           for (size_t at = 0; at + 8 <= attribute->t().raw_data().size(); at += 8)
-            attribute->mutable_t()->mutable_raw_data()->replace(at, 8, std::string(reinterpret_cast<const char *>(&extreme), 8));
+            attribute->mutable_t()->mutable_raw_data()->replace(
+                at, 8, std::string(reinterpret_cast<const char *>(&extreme), 8));
         expectDocumented(importBytes(changed.SerializeAsString()));
       }
 }
@@ -78,7 +83,8 @@ TEST_P(FuzzTest, ExtremeNumbersAreAnswered) {
 // Wiring damage: every node input is replaced by every kind of other value.
 TEST_P(FuzzTest, SwappedInputsAreAnswered) {
   ::onnx::ModelProto model;
-  ASSERT_TRUE(model.ParseFromString(test::readFile(std::string(PLIMSOLL_SOURCE_DIR "/test/oracles/") + GetParam() + ".onnx")));
+  ASSERT_TRUE(
+      model.ParseFromString(test::readFile(std::string(PLIMSOLL_SOURCE_DIR "/test/oracles/") + GetParam() + ".onnx")));
   std::vector<std::string> names{""};
   for (const auto &input : model.graph().input())
     names.push_back(input.name());

@@ -1,4 +1,5 @@
-// What an import decides and reports: parameters and states, the loss and its weight, bindings, BatchNorm, and every error text.
+// What an import decides and reports: parameters and states, the loss and its weight, bindings, BatchNorm, and every
+// error text.
 #include "lib/Frontend/ONNX/Import.h"
 #include "test/unit/Frontend/ModelBuilder.h"
 
@@ -56,7 +57,8 @@ ModelBuilder batchNorm(std::initializer_list<int64_t> trainingModes, const std::
     std::string bn = "bn" + std::to_string(index++);
     for (const char *part : {".weight", ".bias", ".running_mean", ".running_var"})
       model.floats(bn + part, {3});
-    auto &node = model.node("BatchNormalization", {at, bn + ".weight", bn + ".bias", bn + ".running_mean", bn + ".running_var"}, {bn});
+    auto &node = model.node("BatchNormalization",
+                            {at, bn + ".weight", bn + ".bias", bn + ".running_mean", bn + ".running_var"}, {bn});
     if (mode >= 0)
       attribute(node, "training_mode", mode);
     at = bn;
@@ -196,7 +198,8 @@ TEST(Import, MissingStatisticsAreExplained) {
   model.crossEntropy("logits", 4);
   Imported imported(model.bytes());
   EXPECT_EQ(imported.status.code(), ExitCode::Unsupported);
-  EXPECT_THAT(imported.status.message(), HasSubstr("'the_norm' (BatchNormalization): its running statistics are not initializers"));
+  EXPECT_THAT(imported.status.message(),
+              HasSubstr("'the_norm' (BatchNormalization): its running statistics are not initializers"));
 }
 
 // Case 48: a tied head is one variable; a matrix that nothing needs is reported and not trained.
@@ -218,7 +221,8 @@ TEST(Import, TiedIsOneAndDeadIsNotTrained) {
   EXPECT_EQ(reads, 1u);
   EXPECT_FALSE(imported.variable("unused.weight").getTrainable());
   EXPECT_EQ(imported.result.report.count("dead-parameter"), 1u);
-  EXPECT_THAT(imported.result.report.toText(), HasSubstr("warning: dead-parameter: 'unused.weight': no node reads it on the way to the loss"));
+  EXPECT_THAT(imported.result.report.toText(),
+              HasSubstr("warning: dead-parameter: 'unused.weight': no node reads it on the way to the loss"));
 }
 
 TEST(Import, FreezesByPattern) {
@@ -243,9 +247,11 @@ TEST(Import, ListsEveryUnboundDim) {
   options.bindings = {{"d0", 4}, {"x.1", 3}};
   Imported bound(model.bytes(), options);
   ASSERT_TRUE(bound.status) << bound.status.message();
-  EXPECT_EQ(mlir::cast<mlir::RankedTensorType>(bound.forward().getArgumentTypes()[0]).getShape(), (llvm::ArrayRef<int64_t>{4, 3}));
+  EXPECT_EQ(mlir::cast<mlir::RankedTensorType>(bound.forward().getArgumentTypes()[0]).getShape(),
+            (llvm::ArrayRef<int64_t>{4, 3}));
   options.bindings["other"] = 2;
-  EXPECT_THAT(Imported(model.bytes(), options).status.message(), HasSubstr("'other': names no dimension of the model's inputs"));
+  EXPECT_THAT(Imported(model.bytes(), options).status.message(),
+              HasSubstr("'other': names no dimension of the model's inputs"));
   frontend::ImportOptions wrong;
   wrong.bindings = {{"x.0", 5}};
   EXPECT_THAT(Imported(classifier().bytes(), wrong).status.message(), HasSubstr("'x.0': is fixed to 4 but bound to 5"));
@@ -259,7 +265,8 @@ TEST(Import, AddsLosses) {
   model.floats("fc.weight", {6, 3});
   model.node("MatMul", {"x", "fc.weight"}, {"logits"});
   model.output("logits");
-  EXPECT_THAT(Imported(model.bytes()).status.message(), HasSubstr("the model has no scalar float output to be the loss (outputs: logits)"));
+  EXPECT_THAT(Imported(model.bytes()).status.message(),
+              HasSubstr("the model has no scalar float output to be the loss (outputs: logits)"));
   frontend::ImportOptions options;
   options.loss = "cross_entropy";
   Imported classes(model.bytes(), options);
@@ -270,7 +277,8 @@ TEST(Import, AddsLosses) {
   Imported squares(model.bytes(), options);
   EXPECT_EQ(squares.forward().getArgAttrOfType<mlir::StringAttr>(1, "graph.name").getValue(), "target");
   options.loss = "hinge";
-  EXPECT_THAT(Imported(model.bytes(), options).status.message(), HasSubstr("loss 'hinge' cannot be added on this output"));
+  EXPECT_THAT(Imported(model.bytes(), options).status.message(),
+              HasSubstr("loss 'hinge' cannot be added on this output"));
 }
 
 TEST(Import, DropoutReadsOneSeed) {
@@ -306,7 +314,8 @@ TEST(Import, DamagedFilesAreNamed) {
   ModelBuilder cyclic = classifier();
   cyclic.node("Relu", {"q"}, {"p"}, "early");
   cyclic.node("Relu", {"p"}, {"q"});
-  EXPECT_THAT(message(cyclic.bytes()), HasSubstr("node 'early' (Relu) reads 'q' before it is produced: the graph has a cycle or is not sorted"));
+  EXPECT_THAT(message(cyclic.bytes()),
+              HasSubstr("node 'early' (Relu) reads 'q' before it is produced: the graph has a cycle or is not sorted"));
   ModelBuilder missing = classifier();
   missing.node("Relu", {"nowhere"}, {"p"});
   EXPECT_THAT(message(missing.bytes()), HasSubstr("reads 'nowhere', which no input, initializer or node produces"));
@@ -327,11 +336,18 @@ TEST(Import, LyingTensorsAreNamed) {
     change(*model.proto.mutable_graph()->mutable_initializer(0));
     return Imported(model.bytes()).status.message();
   };
-  EXPECT_THAT(message([](auto &tensor) { tensor.mutable_raw_data()->resize(8); }), HasSubstr("tensor 'fc.weight' holds 8 bytes but its type and dims need 72"));
-  EXPECT_THAT(message([](auto &tensor) { tensor.set_dims(0, -3); }), HasSubstr("tensor 'fc.weight' has a negative or impossibly large dimension"));
-  EXPECT_THAT(message([](auto &tensor) { tensor.set_dims(0, int64_t(1) << 62); }), HasSubstr("negative or impossibly large"));
+  EXPECT_THAT(message([](auto &tensor) { tensor.mutable_raw_data()->resize(8); }),
+              HasSubstr("tensor 'fc.weight' holds 8 bytes but its type and dims need 72"));
+  EXPECT_THAT(message([](auto &tensor) { tensor.set_dims(0, -3); }),
+              HasSubstr("tensor 'fc.weight' has a negative or impossibly large dimension"));
+  EXPECT_THAT(message([](auto &tensor) { tensor.set_dims(0, int64_t(1) << 62); }),
+              HasSubstr("negative or impossibly large"));
   EXPECT_THAT(message([](auto &tensor) { tensor.set_data_type(23); }), HasSubstr("has element type type 23"));
-  EXPECT_THAT(message([](auto &tensor) { tensor.set_dims(1, 7); tensor.mutable_raw_data()->resize(84); }), HasSubstr("'node_logits' (Gemm): expected two float matrices whose inner sizes agree"));
+  EXPECT_THAT(message([](auto &tensor) {
+                tensor.set_dims(1, 7);
+                tensor.mutable_raw_data()->resize(84);
+              }),
+              HasSubstr("'node_logits' (Gemm): expected two float matrices whose inner sizes agree"));
 }
 
 TEST(Import, WrongNodesAreNamedWithTheirShapes) {
@@ -339,7 +355,10 @@ TEST(Import, WrongNodesAreNamedWithTheirShapes) {
   attribute(model.node("Concat", {"x", "logits"}, {"joined"}, "join"), "axis", int64_t(0));
   Imported imported(model.bytes());
   EXPECT_EQ(imported.status.code(), ExitCode::BadInput);
-  EXPECT_THAT(imported.status.message(), HasSubstr("'join' (Concat): expected inputs that agree in all dimensions but the axis (inputs: f32[4,6], f32[4,3])"));
+  EXPECT_THAT(
+      imported.status.message(),
+      HasSubstr(
+          "'join' (Concat): expected inputs that agree in all dimensions but the axis (inputs: f32[4,6], f32[4,3])"));
 }
 
 TEST(Glob, MatchesLikeAShell) {

@@ -48,7 +48,8 @@ TEST(Lint, ReportsEverythingAtOnce) {
   Linted linted(model);
   EXPECT_TRUE(linted.status) << linted.status.message();
   std::string text = linted.report.toText();
-  EXPECT_THAT(text, HasSubstr("merged-parameter: 'a.bias': one constant-valued tensor serves 2 layers (add_one, add_two)"));
+  EXPECT_THAT(text,
+              HasSubstr("merged-parameter: 'a.bias': one constant-valued tensor serves 2 layers (add_one, add_two)"));
   EXPECT_THAT(text, HasSubstr("folded-parameter: 'val_3': has a name made by the exporter"));
   EXPECT_THAT(text, HasSubstr("tied-parameter: 'tied.weight': is used by 2 nodes"));
   EXPECT_THAT(text, HasSubstr("dead-parameter: 'dead.weight'"));
@@ -60,12 +61,14 @@ TEST(Lint, ExplainsBatchNormForms) {
   model.input("x", {4, 3, 5, 5});
   for (const char *part : {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"})
     model.floats(part, {3});
-  model.node("BatchNormalization", {"x", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"}, {"y"}, "the_norm");
+  model.node("BatchNormalization", {"x", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"}, {"y"},
+             "the_norm");
   model.node("GlobalAveragePool", {"y"}, {"p"});
   model.node("Flatten", {"p"}, {"logits"});
   model.crossEntropy("logits", 4);
   Linted linted(model);
-  EXPECT_THAT(linted.report.toText(), HasSubstr("note: batchnorm-eval-form: 'the_norm' (BatchNormalization): is in evaluation form; it will train with batch statistics"));
+  EXPECT_THAT(linted.report.toText(), HasSubstr("note: batchnorm-eval-form: 'the_norm' (BatchNormalization): is in "
+                                                "evaluation form; it will train with batch statistics"));
 }
 
 TEST(Lint, WarnsOfFoldedBatchNorm) {
@@ -77,7 +80,8 @@ TEST(Lint, WarnsOfFoldedBatchNorm) {
   model.node("GlobalAveragePool", {"y"}, {"p"});
   model.node("Flatten", {"p"}, {"logits"});
   model.crossEntropy("logits", 2);
-  EXPECT_THAT(Linted(model).report.toText(), HasSubstr("folded-batchnorm: 'conv' (Conv): looks like a convolution with its BatchNorm folded in"));
+  EXPECT_THAT(Linted(model).report.toText(),
+              HasSubstr("folded-batchnorm: 'conv' (Conv): looks like a convolution with its BatchNorm folded in"));
 }
 
 TEST(Lint, UnsupportedNodesStillGetTheRest) {

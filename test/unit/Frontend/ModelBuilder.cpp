@@ -64,7 +64,8 @@ ModelBuilder &ModelBuilder::output(const std::string &name, int type) {
   return *tensor;
 }
 
-::onnx::NodeProto &ModelBuilder::node(const std::string &op, std::vector<std::string> inputs, std::vector<std::string> outputs, const std::string &name) {
+::onnx::NodeProto &ModelBuilder::node(const std::string &op, std::vector<std::string> inputs,
+                                      std::vector<std::string> outputs, const std::string &name) {
   auto *node = proto.mutable_graph()->add_node();
   node->set_op_type(op);
   node->set_name(name.empty() ? "node_" + outputs.front() : name);
@@ -86,15 +87,22 @@ std::string ModelBuilder::save(const std::string &folder, const std::string &nam
   return folder + "/" + name;
 }
 
-static ::onnx::AttributeProto &added(::onnx::NodeProto &node, const std::string &name, ::onnx::AttributeProto::AttributeType type) {
+static ::onnx::AttributeProto &added(::onnx::NodeProto &node, const std::string &name,
+                                     ::onnx::AttributeProto::AttributeType type) {
   auto *attribute = node.add_attribute();
   attribute->set_name(name);
   attribute->set_type(type);
   return *attribute;
 }
-void attribute(::onnx::NodeProto &node, const std::string &name, int64_t value) { added(node, name, ::onnx::AttributeProto::INT).set_i(value); }
-void attribute(::onnx::NodeProto &node, const std::string &name, const std::string &value) { added(node, name, ::onnx::AttributeProto::STRING).set_s(value); }
-void attribute(::onnx::NodeProto &node, const std::string &name, float value) { added(node, name, ::onnx::AttributeProto::FLOAT).set_f(value); }
+void attribute(::onnx::NodeProto &node, const std::string &name, int64_t value) {
+  added(node, name, ::onnx::AttributeProto::INT).set_i(value);
+}
+void attribute(::onnx::NodeProto &node, const std::string &name, const std::string &value) {
+  added(node, name, ::onnx::AttributeProto::STRING).set_s(value);
+}
+void attribute(::onnx::NodeProto &node, const std::string &name, float value) {
+  added(node, name, ::onnx::AttributeProto::FLOAT).set_f(value);
+}
 void attribute(::onnx::NodeProto &node, const std::string &name, std::vector<int64_t> values) {
   auto &list = added(node, name, ::onnx::AttributeProto::INTS);
   for (int64_t value : values)

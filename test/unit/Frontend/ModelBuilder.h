@@ -21,7 +21,8 @@ public:
   ModelBuilder &output(const std::string &name, int type = ::onnx::TensorProto::FLOAT);
   ::onnx::TensorProto &floats(const std::string &name, std::vector<int64_t> dims, float value = 0.5f);
   ::onnx::TensorProto &ints(const std::string &name, std::vector<int64_t> values, bool scalar = false);
-  ::onnx::NodeProto &node(const std::string &op, std::vector<std::string> inputs, std::vector<std::string> outputs, const std::string &name = "");
+  ::onnx::NodeProto &node(const std::string &op, std::vector<std::string> inputs, std::vector<std::string> outputs,
+                          const std::string &name = "");
   /// Mean cross-entropy of `logits` (N, C) against a new input "labels" (N), as output "loss".
   ModelBuilder &crossEntropy(const std::string &logits, int64_t rows);
   std::string bytes() const { return proto.SerializeAsString(); }

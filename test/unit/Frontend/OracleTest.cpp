@@ -55,4 +55,5 @@ TEST_P(OracleTest, FirstLossIsPyTorchs) {
   EXPECT_TRUE(found);
 }
 
-INSTANTIATE_TEST_SUITE_P(Oracles, OracleTest, ::testing::Combine(::testing::Values("mlp", "cnn", "resmlp"), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Oracles, OracleTest,
+                         ::testing::Combine(::testing::Values("mlp", "cnn", "resmlp"), ::testing::Bool()));

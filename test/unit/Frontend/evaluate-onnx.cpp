@@ -1,5 +1,6 @@
-// evaluate-onnx: imports a model, optionally recognises patterns and differentiates, evaluates @forward on the reference
-// evaluator and writes every result (and updated state, as "state.<name>") to a safetensors file. Test scripts compare it with PyTorch and ONNX.
+// evaluate-onnx: imports a model, optionally recognises patterns and differentiates, evaluates @forward on the
+// reference evaluator and writes every result (and updated state, as "state.<name>") to a safetensors file. Test
+// scripts compare it with PyTorch and ONNX.
 #include "lib/Passes/Passes.h"
 #include "test/unit/Frontend/EvaluateModel.h"
 
@@ -21,13 +22,21 @@ static cl::opt<bool> noLoss("no-loss"), evalBatchNorm("eval-batchnorm"), printIR
 
 static artifact::DType artifactType(Type element) {
   if (isa<FloatType>(element))
-    return element.isF64() ? artifact::DType::F64 : element.isF16() ? artifact::DType::F16 : element.isBF16() ? artifact::DType::BF16 : artifact::DType::F32;
+    return element.isF64()    ? artifact::DType::F64
+           : element.isF16()  ? artifact::DType::F16
+           : element.isBF16() ? artifact::DType::BF16
+                              : artifact::DType::F32;
   switch (element.getIntOrFloatBitWidth()) {
-  case 1: return artifact::DType::Bool;
-  case 8: return element.isUnsignedInteger() ? artifact::DType::U8 : artifact::DType::I8;
-  case 16: return artifact::DType::I16;
-  case 32: return artifact::DType::I32;
-  default: return artifact::DType::I64;
+  case 1:
+    return artifact::DType::Bool;
+  case 8:
+    return element.isUnsignedInteger() ? artifact::DType::U8 : artifact::DType::I8;
+  case 16:
+    return artifact::DType::I16;
+  case 32:
+    return artifact::DType::I32;
+  default:
+    return artifact::DType::I64;
   }
 }
 
@@ -76,8 +85,8 @@ static Status run() {
   for (auto &[name, tensor] : named)
     bytes.push_back(reference::toBytes(*tensor));
   for (size_t i = 0; i < named.size(); ++i)
-    tensors.push_back({named[i].first, artifactType(named[i].second->type.getElementType()), named[i].second->shape().vec(),
-                       std::as_bytes(std::span(bytes[i].data(), bytes[i].size()))});
+    tensors.push_back({named[i].first, artifactType(named[i].second->type.getElementType()),
+                       named[i].second->shape().vec(), std::as_bytes(std::span(bytes[i].data(), bytes[i].size()))});
   return runtime::writeSafeTensors(outputFile, tensors);
 }
 
