@@ -10,9 +10,9 @@ graph.variable @b : tensor<2x2xf32> {kind = #graph.variable_kind<parameter>}
 // CHECK-NEXT: graph.read @a
 // CHECK-NEXT: graph.read @b
 // CHECK-NEXT: %[[G:.*]] = graph.dot %arg0, %arg0
-// CHECK-NEXT: graph.reshape %[[G]]
 // CHECK-NEXT: %[[NB:.*]] = graph.group
 // CHECK: graph.write @b, %[[NB]]
+// CHECK-NEXT: graph.reshape %[[G]]
 // CHECK-NEXT: %[[Y:.*]] = graph.dot %[[G]], %{{.*}}
 // CHECK-NEXT: %[[NA:.*]] = graph.group
 // CHECK: %[[R:.*]] = graph.reshape %[[NA]]

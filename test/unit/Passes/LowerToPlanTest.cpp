@@ -301,6 +301,36 @@ TEST_F(LowerToPlanTest, concatAndPadAreWrittenInPieces) {
   expectSame();
 }
 
+// Offsets count bytes of the element: 8 for i64, 2 for f16, 1 for i1.
+TEST_F(LowerToPlanTest, offsetsFollowTheElementSize) {
+  lower(R"(graph.variable @i : tensor<4xi64> {kind = #graph.variable_kind<constant>, value = dense<[1, 2, 3, 4]> : tensor<4xi64>}
+    graph.variable @h : tensor<4xf16> {kind = #graph.variable_kind<constant>, value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf16>}
+    graph.variable @b : tensor<4xi1> {kind = #graph.variable_kind<constant>, value = dense<[true, false, false, true]> : tensor<4xi1>}
+    func.func @f() -> (tensor<4xi64>, tensor<4xf16>, tensor<4xi1>) {
+      %i = graph.read @i : tensor<4xi64>
+      %h = graph.read @h : tensor<4xf16>
+      %b = graph.read @b : tensor<4xi1>
+      %i0 = graph.slice %i [3] [1] : tensor<4xi64> -> tensor<1xi64>
+      %i1 = graph.slice %i [0] [1] : tensor<4xi64> -> tensor<3xi64>
+      %ic = graph.concat %i0, %i1 axis 0 : (tensor<1xi64>, tensor<3xi64>) -> tensor<4xi64>
+      %h0 = graph.slice %h [3] [1] : tensor<4xf16> -> tensor<1xf16>
+      %h1 = graph.slice %h [0] [1] : tensor<4xf16> -> tensor<3xf16>
+      %hc = graph.concat %h0, %h1 axis 0 : (tensor<1xf16>, tensor<3xf16>) -> tensor<4xf16>
+      %b0 = graph.slice %b [3] [1] : tensor<4xi1> -> tensor<1xi1>
+      %b1 = graph.slice %b [0] [1] : tensor<4xi1> -> tensor<3xi1>
+      %bc = graph.concat %b0, %b1 axis 0 : (tensor<1xi1>, tensor<3xi1>) -> tensor<4xi1>
+      return %ic, %hc, %bc : tensor<4xi64>, tensor<4xf16>, tensor<4xi1>
+    })");
+  auto calls = commands<plan::CallOp>();
+  ASSERT_EQ(calls.size(), 6u);
+  int64_t size[] = {8, 2, 1};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(operand(calls[2 * i], 0).getOffset(), 3 * size[i]);
+    EXPECT_EQ(operand(calls[2 * i + 1], 1).getOffset(), size[i]);
+  }
+  expectSame();
+}
+
 TEST_F(LowerToPlanTest, scratchIsABufferOfOneCommand) {
   target.scratch["dot"] = 192;
   lower(R"(func.func @f(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
