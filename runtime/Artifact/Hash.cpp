@@ -14,6 +14,16 @@ uint64_t hash64(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.dat
 
 uint64_t hash64(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
+uint64_t hash64Except(std::span<const std::byte> bytes, size_t position) {
+  constexpr uint64_t zero = 0;
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  XXH3_64bits_update(&state, bytes.data(), position);
+  XXH3_64bits_update(&state, &zero, sizeof zero);
+  XXH3_64bits_update(&state, bytes.data() + position + sizeof zero, bytes.size() - position - sizeof zero);
+  return XXH3_64bits_digest(&state);
+}
+
 uint64_t hashMapping(std::span<const std::byte> mapped) {
   constexpr size_t block = size_t{1} << 20;
   XXH3_state_t state;

@@ -16,6 +16,9 @@ namespace plimsoll {
 uint64_t hash64(std::span<const std::byte> bytes);
 uint64_t hash64(std::string_view text);
 
+/// hash64 with the eight bytes at `position` taken as zero: a content may carry its own hash there. They must lie inside.
+uint64_t hash64Except(std::span<const std::byte> bytes, size_t position);
+
 /// hash64 of a file mapping, block by block; at most one block of it stays resident.
 uint64_t hashMapping(std::span<const std::byte> mapped);
 

@@ -5,6 +5,7 @@
 
 #include "plimsoll/Support/Units.h"
 #include "runtime/Artifact/Files.h"
+#include "runtime/Artifact/Hash.h"
 #include "runtime/Artifact/Types.h"
 #include "runtime/Artifact/UnpackedBytes.h"
 
@@ -44,6 +45,23 @@ static Status checkStructure(std::span<const std::byte> bytes) {
   return Status::ok();
 }
 
+std::optional<size_t> contentHashPosition(std::span<const std::byte> bytes) {
+  const auto *start = reinterpret_cast<const uint8_t *>(bytes.data());
+  const uint8_t *field = flatbuffers::GetRoot<flatbuffers::Table>(start)->GetAddressOf(artifact::Artifact::VT_CONTENT_HASH);
+  if (!field)
+    return std::nullopt;
+  return static_cast<size_t>(field - start);
+}
+
+/// The last part of A1. It comes after all other rules: they have to stand alone, for a hash can be forged.
+static Status checkContent(std::span<const std::byte> bytes) {
+  std::optional<size_t> position = contentHashPosition(bytes);
+  uint64_t recorded = artifact::GetArtifact(bytes.data())->content_hash();
+  if (!position || recorded == 0 || recorded == hash64Except(bytes, *position))
+    return Status::ok();
+  return badInput("A1: damaged, its content does not have the hash it records; copy or compile it again");
+}
+
 Result<artifact::ArtifactT> parseArtifact(std::span<const std::byte> bytes, const std::string &name) {
   auto failed = [&](const Status &status) { return Status{status.code(), inQuotes(name) + ": " + status.message()}; };
   if (Status status = checkStructure(bytes); !status)
@@ -51,6 +69,8 @@ Result<artifact::ArtifactT> parseArtifact(std::span<const std::byte> bytes, cons
   artifact::ArtifactT unpacked;
   artifact::GetArtifact(bytes.data())->UnPackTo(&unpacked);
   if (Status status = verifyArtifact(unpacked); !status)
+    return failed(status);
+  if (Status status = checkContent(bytes); !status)
     return failed(status);
   return unpacked;
 }

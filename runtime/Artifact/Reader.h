@@ -6,6 +6,7 @@
 #include "runtime/Artifact/Artifact_generated.h"
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,6 +18,9 @@ Result<artifact::ArtifactT> readArtifact(const std::string &path);
 
 /// As readArtifact, from memory aligned to 8 bytes. `name` stands for the path in messages.
 Result<artifact::ArtifactT> parseArtifact(std::span<const std::byte> bytes, const std::string &name);
+
+/// Position of `Artifact.content_hash` in a packed artifact that is a sound FlatBuffer, or nothing when it records none.
+std::optional<size_t> contentHashPosition(std::span<const std::byte> bytes);
 
 /// Rules A2…A25 on an unpacked artifact. Lists up to eight violations, then counts the rest; deterministic order.
 /// Complexity: O(n log n) in buffers and commands for valid artifacts.

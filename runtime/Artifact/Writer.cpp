@@ -3,9 +3,11 @@
 
 #include "plimsoll/Support/Units.h"
 #include "runtime/Artifact/Files.h"
+#include "runtime/Artifact/Hash.h"
 #include "runtime/Artifact/Reader.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace plimsoll {
 
@@ -34,10 +36,16 @@ Result<std::vector<std::byte>> packArtifact(const artifact::ArtifactT &artifact)
   if (uint64_t bytes = moduleBytes(artifact) + tableBytes(artifact); bytes > kPackLimit)
     return badInput("the artifact would take about " + humanBytes(bytes) +
                     ", at most 2 GiB fit; compile fewer entries or plans into one artifact");
+  artifact::ArtifactT stamped(artifact);
+  stamped.content_hash = 1; // not the default, so that there is a place for it
   flatbuffers::FlatBufferBuilder builder(size_t{1} << 20);
-  artifact::FinishArtifactBuffer(builder, artifact::Artifact::Pack(builder, &artifact));
-  auto packed = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
-  return std::vector<std::byte>(packed.begin(), packed.end());
+  artifact::FinishArtifactBuffer(builder, artifact::Artifact::Pack(builder, &stamped));
+  auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+  std::vector<std::byte> packed(bytes.begin(), bytes.end());
+  size_t position = *contentHashPosition(packed);
+  uint64_t hash = hash64Except(packed, position);
+  memcpy(packed.data() + position, &hash, sizeof hash);
+  return packed;
 }
 
 Status writeArtifact(const std::string &path, const artifact::ArtifactT &artifact) {
