@@ -44,9 +44,22 @@ static Value rowLosses(ImplicitLocOpBuilder &b, const ClassLoss &loss, Value lab
   return graph::CrossEntropyOp::create(b, rows, rows, scores, labels, loss.ignoreIndex).getLosses();
 }
 
+/// The labels, each looked up in 0..classes-1: a look-up gives a class back as it is and faults, naming the op, on what is none, where
+/// the losses would silently take any number. A negative label is moved down by `classes`, for look-ups count those from the end.
+static Value checkedLabels(ImplicitLocOpBuilder &b, Value labels, int64_t classes, int64_t ignoreIndex) {
+  Value zero = constantLike(b, labels, 0);
+  Value counted = graph::compare(b, CompareDirection::NE, labels, constantLike(b, labels, static_cast<double>(ignoreIndex)));
+  Value safe = selectOf(b, counted, labels, zero);
+  Value below = graph::SubOp::create(b, safe, constantLike(b, labels, static_cast<double>(classes)));
+  Value index = selectOf(b, graph::compare(b, CompareDirection::LT, safe, zero), below, safe);
+  Value table = graph::IotaOp::create(b, graph::tensorLike(labels.getType(), {classes}), 0);
+  return selectOf(b, counted, graph::GatherOp::create(b, labels.getType(), table, index, 0), labels);
+}
+
 Value classLoss(ImplicitLocOpBuilder &b, const ClassLoss &loss, Value &weight) {
   ArrayRef<int64_t> labelShape = shapeOf(loss.labels);
-  Value labels = graph::reshape(b, loss.labels, {productOf(labelShape)});
+  int64_t classes = shapeOf(loss.scores)[static_cast<size_t>(loss.classAxis)];
+  Value labels = checkedLabels(b, graph::reshape(b, loss.labels, {productOf(labelShape)}), classes, loss.ignoreIndex);
   Value counted = graph::compare(b, CompareDirection::NE, labels, constantLike(b, labels, static_cast<double>(loss.ignoreIndex)));
   Value losses = rowLosses(b, loss, labels, counted);
   Value weights = rowWeights(b, loss, labels, counted, losses);
