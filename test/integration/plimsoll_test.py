@@ -29,7 +29,7 @@ class Suite:
     def check(self, condition, what, detail=""):
         self.checks += 1
         self.failures += not condition
-        print(f"{'ok  ' if condition else 'FAIL'} {what}" + (f": {detail}" if detail and not condition else ""), flush=True)
+        print(f"{'ok  ' if condition else 'FAIL'} {what}" + (f": {str(detail)[:2000]}" if detail and not condition else ""), flush=True)
         return bool(condition)
 
     def equal(self, found, expected, what):

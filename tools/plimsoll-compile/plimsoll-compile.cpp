@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 
@@ -162,6 +163,7 @@ int main(int argc, char **argv) {
   CLI::App app{"Compiles a model's training step ahead of time. Exit codes: 0 ok, 1 internal, 2 usage, 3 bad input, 4 unsupported, 5 does not fit."};
   CommandLine line;
   CompileOptions options;
+  std::signal(SIGXFSZ, SIG_IGN); // a file-size limit is an error of the write, like a full disk
   // The recipe is read first so that flags override it: flags are parsed into the recipe it fills.
   if (std::string path = recipeArgument(argc, argv); !path.empty()) {
     Result<Recipe> recipe = readRecipe(path);

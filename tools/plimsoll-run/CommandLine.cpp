@@ -196,8 +196,8 @@ std::optional<CommandLine> parseCommandLine(int argc, char **argv, int &exitCode
   CLI::App app("plimsoll-run: trains, evaluates and runs a compiled training step (step.plim)");
   app.set_version_flag("--version", std::string("plimsoll-run ") + PLIMSOLL_VERSION);
   app.require_subcommand(1);
-  app.footer("exit codes: 0 ok, 1 internal, 2 usage, 3 bad input, 4 unsupported, 6 more memory than promised,\n"
-             "            7 NaN or infinite loss, 8 version mismatch\n"
+  app.footer("exit codes: 0 ok, 1 internal, 2 usage, 3 bad input, 4 unsupported, 5 does not fit this machine,\n"
+             "            6 more memory than promised, 7 NaN or infinite loss, 8 version mismatch\n"
              "example:    plimsoll-run train step.plim --data 'ids=tokens(train.bin,u16)' \\\n"
              "              --data 'labels=tokens(train.bin,u16,shift=1)' --steps 300 --lr 1e-3 --out run1");
   addTrain(app, line, raw);
