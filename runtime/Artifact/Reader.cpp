@@ -47,7 +47,8 @@ static Status checkStructure(std::span<const std::byte> bytes) {
 
 std::optional<size_t> contentHashPosition(std::span<const std::byte> bytes) {
   const auto *start = reinterpret_cast<const uint8_t *>(bytes.data());
-  const uint8_t *field = flatbuffers::GetRoot<flatbuffers::Table>(start)->GetAddressOf(artifact::Artifact::VT_CONTENT_HASH);
+  const uint8_t *field =
+      flatbuffers::GetRoot<flatbuffers::Table>(start)->GetAddressOf(artifact::Artifact::VT_CONTENT_HASH);
   if (!field)
     return std::nullopt;
   return static_cast<size_t>(field - start);

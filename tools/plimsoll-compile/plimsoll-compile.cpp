@@ -38,8 +38,10 @@ static void addFlags(CLI::App &app, CommandLine &line, Recipe &recipe) {
   app.add_option("--loss-output", recipe.lossOutput, "model output the added loss applies to");
   app.add_option("--loss-name", recipe.lossName, "which scalar output is the loss");
   app.add_option("--freeze", recipe.freeze, "glob pattern of parameters not to train (repeatable)");
-  app.add_option("--buffers", recipe.buffers, "glob pattern of float initializers that are not parameters (repeatable)");
-  app.add_flag("!--eval-batch-norm", recipe.trainBatchNorm, "normalise with running statistics, as frozen BatchNorm does");
+  app.add_option("--buffers", recipe.buffers,
+                 "glob pattern of float initializers that are not parameters (repeatable)");
+  app.add_flag("!--eval-batch-norm", recipe.trainBatchNorm,
+               "normalise with running statistics, as frozen BatchNorm does");
   app.add_option("--optimizer", optimizer.kind, "sgd, adam or adamw");
   app.add_option("--momentum", optimizer.momentum, "sgd momentum");
   app.add_flag("--nesterov", optimizer.nesterov, "sgd with Nesterov momentum");
@@ -56,7 +58,8 @@ static void addFlags(CLI::App &app, CommandLine &line, Recipe &recipe) {
   app.add_option("--cpu", line.cpu, "native, x86-64-v3 or x86-64-v4");
   app.add_option("--threads", line.threads, "threads the artifact runs with (0: one per processor here)");
   app.add_option("--staging", line.staging, "bytes of the data files the runner may keep resident, e.g. 4MiB");
-  app.add_option("--compile-to", line.phase, "stop after imported, bound, precise, differentiated, fused, planned or plan and print the IR");
+  app.add_option("--compile-to", line.phase,
+                 "stop after imported, bound, precise, differentiated, fused, planned or plan and print the IR");
   app.add_flag("--lint", line.lint, "report everything that hinders training, and stop");
   app.add_flag("--json", line.json, "machine-readable output");
   app.add_flag("-q,--quiet", line.quiet, "no summary");
@@ -137,8 +140,8 @@ static std::string recipeArgument(int argc, char **argv) {
   return "";
 }
 
-/// The command line for the provenance, without what does not shape the artifact (where it goes, how much is printed) and
-/// without the folders of its inputs: the same input gives the same bytes wherever it lies.
+/// The command line for the provenance, without what does not shape the artifact (where it goes, how much is printed)
+/// and without the folders of its inputs: the same input gives the same bytes wherever it lies.
 static std::string provenanceFlags(int argc, char **argv, const CommandLine &line) {
   auto startsWith = [](const std::string &word, const char *start) { return word.rfind(start, 0) == 0; };
   std::string text;
@@ -148,7 +151,8 @@ static std::string provenanceFlags(int argc, char **argv, const CommandLine &lin
       ++i;
       continue;
     }
-    if (startsWith(word, "-o") || startsWith(word, "--output=") || word == "-q" || word == "--quiet" || word == "--json")
+    if (startsWith(word, "-o") || startsWith(word, "--output=") || word == "-q" || word == "--quiet" ||
+        word == "--json")
       continue;
     if (startsWith(word, "--recipe="))
       word = "--recipe=" + std::filesystem::path(line.recipePath).filename().string();
@@ -160,7 +164,8 @@ static std::string provenanceFlags(int argc, char **argv, const CommandLine &lin
 }
 
 int main(int argc, char **argv) {
-  CLI::App app{"Compiles a model's training step ahead of time. Exit codes: 0 ok, 1 internal, 2 usage, 3 bad input, 4 unsupported, 5 does not fit."};
+  CLI::App app{"Compiles a model's training step ahead of time. Exit codes: 0 ok, 1 internal, 2 usage, 3 bad input, 4 "
+               "unsupported, 5 does not fit."};
   CommandLine line;
   CompileOptions options;
   std::signal(SIGXFSZ, SIG_IGN); // a file-size limit is an error of the write, like a full disk

@@ -22,7 +22,8 @@ static Value pickedLosses(ImplicitLocOpBuilder &b, Value logProbabilities, Value
   Value safe = selectOf(b, counted, labels, constantLike(b, labels, 0));
   int64_t rows = shapeOf(labels)[0];
   Value column = graph::reshape(b, safe, {rows, 1});
-  Value picked = graph::GatherElementsOp::create(b, graph::tensorLike(logProbabilities.getType(), {rows, 1}), logProbabilities, column, 1);
+  Value picked = graph::GatherElementsOp::create(b, graph::tensorLike(logProbabilities.getType(), {rows, 1}),
+                                                 logProbabilities, column, 1);
   Value losses = graph::NegOp::create(b, graph::reshape(b, picked, {rows}));
   return selectOf(b, counted, losses, constantLike(b, losses, 0));
 }
@@ -32,7 +33,8 @@ static Value rowWeights(ImplicitLocOpBuilder &b, const ClassLoss &loss, Value la
   if (!loss.classWeights)
     return selectOf(b, counted, constantLike(b, losses, 1), constantLike(b, losses, 0));
   Value safe = selectOf(b, counted, labels, constantLike(b, labels, 0));
-  Value picked = graph::GatherOp::create(b, graph::tensorLike(loss.classWeights.getType(), shapeOf(labels)), loss.classWeights, safe, 0);
+  Value picked = graph::GatherOp::create(b, graph::tensorLike(loss.classWeights.getType(), shapeOf(labels)),
+                                         loss.classWeights, safe, 0);
   return selectOf(b, counted, picked, constantLike(b, picked, 0));
 }
 
@@ -44,11 +46,13 @@ static Value rowLosses(ImplicitLocOpBuilder &b, const ClassLoss &loss, Value lab
   return graph::CrossEntropyOp::create(b, rows, rows, scores, labels, loss.ignoreIndex).getLosses();
 }
 
-/// The labels, each looked up in 0..classes-1: a look-up gives a class back as it is and faults, naming the op, on what is none, where
-/// the losses would silently take any number. A negative label is moved down by `classes`, for look-ups count those from the end.
+/// The labels, each looked up in 0..classes-1: a look-up gives a class back as it is and faults, naming the op, on what
+/// is none, where the losses would silently take any number. A negative label is moved down by `classes`, for look-ups
+/// count those from the end.
 static Value checkedLabels(ImplicitLocOpBuilder &b, Value labels, int64_t classes, int64_t ignoreIndex) {
   Value zero = constantLike(b, labels, 0);
-  Value counted = graph::compare(b, CompareDirection::NE, labels, constantLike(b, labels, static_cast<double>(ignoreIndex)));
+  Value counted =
+      graph::compare(b, CompareDirection::NE, labels, constantLike(b, labels, static_cast<double>(ignoreIndex)));
   Value safe = selectOf(b, counted, labels, zero);
   Value below = graph::SubOp::create(b, safe, constantLike(b, labels, static_cast<double>(classes)));
   Value index = selectOf(b, graph::compare(b, CompareDirection::LT, safe, zero), below, safe);
@@ -60,7 +64,8 @@ Value classLoss(ImplicitLocOpBuilder &b, const ClassLoss &loss, Value &weight) {
   ArrayRef<int64_t> labelShape = shapeOf(loss.labels);
   int64_t classes = shapeOf(loss.scores)[static_cast<size_t>(loss.classAxis)];
   Value labels = checkedLabels(b, graph::reshape(b, loss.labels, {productOf(labelShape)}), classes, loss.ignoreIndex);
-  Value counted = graph::compare(b, CompareDirection::NE, labels, constantLike(b, labels, static_cast<double>(loss.ignoreIndex)));
+  Value counted =
+      graph::compare(b, CompareDirection::NE, labels, constantLike(b, labels, static_cast<double>(loss.ignoreIndex)));
   Value losses = rowLosses(b, loss, labels, counted);
   Value weights = rowWeights(b, loss, labels, counted, losses);
   if (loss.classWeights)
@@ -76,7 +81,8 @@ Value classLoss(ImplicitLocOpBuilder &b, const ClassLoss &loss, Value &weight) {
   return graph::DivOp::create(b, sum, selectOf(b, graph::compare(b, CompareDirection::EQ, weight, zero), one, weight));
 }
 
-Value meanCrossEntropy(ImplicitLocOpBuilder &b, Value logits, Value labels, int64_t classAxis, int64_t ignoreIndex, Value &weight) {
+Value meanCrossEntropy(ImplicitLocOpBuilder &b, Value logits, Value labels, int64_t classAxis, int64_t ignoreIndex,
+                       Value &weight) {
   ClassLoss loss;
   loss.scores = graph::convert(b, logits, b.getF32Type());
   loss.labels = labels;
@@ -119,7 +125,8 @@ static bool lossFits(Lowering &lowering) {
 static LogicalResult lowerLoss(Lowering &lowering, bool logProbabilities) {
   std::optional<LossReduction> reduction = reductionOf(lowering.node);
   if (!reduction || !lossFits(lowering))
-    return lowering.bad("expected float scores (N, C, ...), integer labels (N, ...), class weights (C) and reduction none, sum or mean");
+    return lowering.bad("expected float scores (N, C, ...), integer labels (N, ...), class weights (C) and reduction "
+                        "none, sum or mean");
   ClassLoss loss;
   loss.scores = lowering.tensor(0);
   loss.labels = lowering.tensor(1);
@@ -142,7 +149,8 @@ static LogicalResult lowerNll(Lowering &lowering) { return lowerLoss(lowering, t
 /// Output 1, the mask, is known only in evaluation mode.
 static LogicalResult lowerDropout(Lowering &lowering) {
   double ratio = lowering.host(1) && lowering.host(1)->count() == 1 ? lowering.host(1)->real(0) : 0.5;
-  bool training = lowering.has(2) && lowering.host(2) && lowering.host(2)->count() == 1 && lowering.host(2)->integer(0) != 0;
+  bool training =
+      lowering.has(2) && lowering.host(2) && lowering.host(2)->count() == 1 && lowering.host(2)->integer(0) != 0;
   if ((lowering.has(1) && !lowering.host(1)) || (lowering.has(2) && !lowering.host(2)))
     return lowering.unsupported("its ratio or training mode is computed at run time", "make them constants");
   if (!(ratio >= 0 && ratio <= 1) || !lowering.isFloatInput(0))
@@ -155,7 +163,8 @@ static LogicalResult lowerDropout(Lowering &lowering) {
   if (ratio == 1)
     return lowering.done(constantLike(lowering.b, x, 0));
   ratio = shortestDecimal(static_cast<float>(ratio));
-  return lowering.done(graph::DropoutOp::create(lowering.b, x.getType(), x, lowering.importer.seed(), lowering.b.getF64FloatAttr(ratio),
+  return lowering.done(graph::DropoutOp::create(lowering.b, x.getType(), x, lowering.importer.seed(),
+                                                lowering.b.getF64FloatAttr(ratio),
                                                 lowering.b.getI64IntegerAttr(lowering.importer.nextRandomId())));
 }
 

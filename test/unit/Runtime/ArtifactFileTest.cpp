@@ -107,6 +107,32 @@ TEST(ArtifactFile, refusesTruncation) {
   }
 }
 
+// A1's content hash: rules cannot judge code and texts, so every flipped bit has to show there at the latest.
+TEST(ArtifactFile, refusesEveryFlippedBit) {
+  auto packed = packArtifact(tinyArtifact());
+  ASSERT_TRUE(packed);
+  size_t byHash = 0;
+  for (size_t at = 0; at < packed->size(); ++at) {
+    std::vector<std::byte> damaged = *packed;
+    damaged[at] ^= std::byte{0x04};
+    Status status = parseArtifact(damaged, "flip.plim").status();
+    ASSERT_FALSE(status) << at;
+    byHash += status.message() ==
+              "'flip.plim': A1: damaged, its content does not have the hash it records; copy or compile it again";
+  }
+  EXPECT_GT(byHash, 100u);
+}
+
+TEST(ArtifactFile, acceptsAFileWithoutAHash) {
+  artifact::ArtifactT artifact = tinyArtifact();
+  flatbuffers::FlatBufferBuilder builder;
+  artifact::FinishArtifactBuffer(builder, artifact::Artifact::Pack(builder, &artifact));
+  std::vector<std::byte> bytes(builder.GetSize());
+  memcpy(bytes.data(), builder.GetBufferPointer(), bytes.size());
+  EXPECT_EQ(contentHashPosition(bytes), std::nullopt);
+  EXPECT_TRUE(parseArtifact(bytes, "plain.plim"));
+}
+
 // A thousand tables that all name one text of 100,000 bytes: small on disk, 100 MB unpacked.
 TEST(ArtifactFile, refusesSharedPayload) {
   flatbuffers::FlatBufferBuilder builder;
