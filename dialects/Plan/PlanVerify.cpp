@@ -1,5 +1,5 @@
-// The invariants of a memory-planned step, P1..P7 (README.md). planner::validate and the artifact reader judge the same plan
-// again with their own code; this verifier is what keeps textual plans honest.
+// The invariants of a memory-planned step, P1..P7 (README.md). planner::validate and the artifact reader judge the same
+// plan again with their own code; this verifier is what keeps textual plans honest.
 #include "dialects/Plan/Plan.h"
 
 using namespace mlir;
@@ -22,9 +22,11 @@ static LogicalResult verifyPlacement(ProgramOp program, BufferOp buffer) {
     return buffer.emitOpError("P1: unknown arena ") << buffer.getArenaAttr();
   uint64_t offset = buffer.getOffset(), bytes = buffer.getBytes();
   if (offset > arena.getBytes() || bytes > arena.getBytes() - offset)
-    return buffer.emitOpError("P1: bytes [") << offset << ", " << offset + bytes << ") leave the arena's " << arena.getBytes();
+    return buffer.emitOpError("P1: bytes [")
+           << offset << ", " << offset + bytes << ") leave the arena's " << arena.getBytes();
   if (arena.getAlignment() && offset % arena.getAlignment())
-    return buffer.emitOpError("P1: offset ") << offset << " is not a multiple of the arena's alignment " << arena.getAlignment();
+    return buffer.emitOpError("P1: offset ")
+           << offset << " is not a multiple of the arena's alignment " << arena.getAlignment();
   return success();
 }
 
@@ -34,7 +36,8 @@ static Placed placed(BufferOp op, bool persistent) {
   return {op, op.getOffset(), op.getOffset() + op.getBytes(), first, last, persistent};
 }
 
-// Whether `result` takes over the bytes of `operand`: exactly those, at the operand's last command, the operand defined before.
+// Whether `result` takes over the bytes of `operand`: exactly those, at the operand's last command, the operand defined
+// before.
 static bool takesOver(Placed operand, Placed result) {
   bool transient = !operand.persistent && !result.persistent;
   bool scratch = operand.op.getKlass() == BufferClass::Workspace || result.op.getKlass() == BufferClass::Workspace;
@@ -98,9 +101,14 @@ private:
       return user->emitOpError("P4: window of ") << window.getBuffer() << " has a negative offset or stride";
     uint64_t offset = static_cast<uint64_t>(window.getOffset());
     if (offset > buffer.getBytes() || windowBytes(window) > buffer.getBytes() - offset)
-      return user->emitOpError("P4: window leaves buffer ") << window.getBuffer() << " of " << buffer.getBytes() << " bytes";
-    bool live = persistent || command < 0 || (command >= static_cast<int64_t>(*buffer.getFirst()) && command <= static_cast<int64_t>(*buffer.getLast()));
-    return live ? success() : user->emitOpError("P5: command ") << command << " uses " << window.getBuffer() << " outside its live range";
+      return user->emitOpError("P4: window leaves buffer ")
+             << window.getBuffer() << " of " << buffer.getBytes() << " bytes";
+    bool live =
+        persistent || command < 0 ||
+        (command >= static_cast<int64_t>(*buffer.getFirst()) && command <= static_cast<int64_t>(*buffer.getLast()));
+    return live ? success()
+                : user->emitOpError("P5: command ")
+                      << command << " uses " << window.getBuffer() << " outside its live range";
   }
 
   LogicalResult verifyPorts() {
@@ -111,7 +119,8 @@ private:
     return success();
   }
 
-  // P5: operands are live; P6: an event is recorded before it is waited for; P7: the workspace index is an operand or -1.
+  // P5: operands are live; P6: an event is recorded before it is waited for; P7: the workspace index is an operand or
+  // -1.
   LogicalResult verifyCommands() {
     int64_t command = 0;
     llvm::SmallDenseSet<int64_t> recorded;
@@ -131,7 +140,8 @@ private:
     if (auto wait = dyn_cast<WaitOp>(op); wait && !recorded.contains(wait.getEvent()))
       return wait.emitOpError("P6: event ") << wait.getEvent() << " is waited for before it is recorded";
     if (auto copy = dyn_cast<CopyOp>(op))
-      return failed(verifyWindow(&op, copy.getSource(), command)) ? failure() : verifyWindow(&op, copy.getTarget(), command);
+      return failed(verifyWindow(&op, copy.getSource(), command)) ? failure()
+                                                                  : verifyWindow(&op, copy.getTarget(), command);
     auto operands = op.getAttrOfType<ArrayAttr>("arguments");
     for (Attribute operand : operands ? operands.getValue() : ArrayRef<Attribute>())
       if (failed(verifyWindow(&op, cast<OperandAttr>(operand), command)))

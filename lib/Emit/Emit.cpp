@@ -76,7 +76,8 @@ private:
         for (auto alias : aliases.getAsRange<StringAttr>())
           variable->aliases.push_back(alias.str());
       variable->owner = op.getOwner().value_or("").str();
-      variable->checkpoint = op.getKind() != graph::VariableKind::Constant && op.getKind() != graph::VariableKind::GradientAccumulator;
+      variable->checkpoint =
+          op.getKind() != graph::VariableKind::Constant && op.getKind() != graph::VariableKind::GradientAccumulator;
       setInit(*variable, op);
       artifact.variables.push_back(std::move(variable));
     }
@@ -206,7 +207,8 @@ private:
     memory->process_constant_bytes = input.processConstantBytes;
     sealed.memory = std::move(memory);
     sealed.memory->runtime_bytes = artifact::runtimeBytes(sealed);
-    sealed.memory->training_bytes = sealed.memory->arena_bytes + sealed.memory->staging_bytes + sealed.memory->runtime_bytes;
+    sealed.memory->training_bytes =
+        sealed.memory->arena_bytes + sealed.memory->staging_bytes + sealed.memory->runtime_bytes;
   }
 
   void addKernels() {

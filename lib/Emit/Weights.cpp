@@ -26,7 +26,8 @@ static std::vector<std::byte> literalBytes(DenseElementsAttr literal) {
   return bytes;
 }
 
-Result<std::string> plimsoll::writeWeights(const std::string &weightsPath, ModuleOp module, const onnx::WeightStore &weights) {
+Result<std::string> plimsoll::writeWeights(const std::string &weightsPath, ModuleOp module,
+                                           const onnx::WeightStore &weights) {
   std::vector<std::vector<std::byte>> literals;
   std::vector<runtime::NamedTensor> tensors;
   literals.reserve(static_cast<size_t>(std::distance(module.getBody()->begin(), module.getBody()->end())));
@@ -34,7 +35,10 @@ Result<std::string> plimsoll::writeWeights(const std::string &weightsPath, Modul
     if (variable.getFill())
       continue;
     RankedTensorType type = variable.getTensorType();
-    runtime::NamedTensor tensor{variable.getSymName().str(), *artifactType(type.getElementType()), {type.getShape().begin(), type.getShape().end()}, {}};
+    runtime::NamedTensor tensor{variable.getSymName().str(),
+                                *artifactType(type.getElementType()),
+                                {type.getShape().begin(), type.getShape().end()},
+                                {}};
     if (auto literal = dyn_cast_or_null<DenseElementsAttr>(variable.getValueAttr())) {
       literals.push_back(literalBytes(literal));
       tensor.bytes = literals.back();
@@ -44,8 +48,8 @@ Result<std::string> plimsoll::writeWeights(const std::string &weightsPath, Modul
       return internalError("variable " + tensor.name + " has no initial value");
     }
     if (tensor.bytes.size() != graph::tensorBytes(type))
-      return internalError("variable " + tensor.name + " has " + std::to_string(tensor.bytes.size()) + " bytes of initial value, its type needs " +
-                           std::to_string(graph::tensorBytes(type)));
+      return internalError("variable " + tensor.name + " has " + std::to_string(tensor.bytes.size()) +
+                           " bytes of initial value, its type needs " + std::to_string(graph::tensorBytes(type)));
     tensors.push_back(std::move(tensor));
   }
   if (Status status = runtime::writeSafeTensors(weightsPath, tensors); !status)

@@ -1,5 +1,5 @@
-// Evaluation mode: what PyTorch's module.eval() changes. Dropout disappears, batch_norm normalises with running statistics,
-// and nothing is written. Ops that only served a write die with it.
+// Evaluation mode: what PyTorch's module.eval() changes. Dropout disappears, batch_norm normalises with running
+// statistics, and nothing is written. Ops that only served a write die with it.
 #include "lib/Passes/Passes.h"
 #include "lib/Passes/TrainingStep.h"
 

@@ -1,6 +1,6 @@
-// View resolution. A reshape keeps its strides when every group of merged or split dimensions is itself dense; this is the rule
-// numpy calls "attempt_nocopy_reshape", restated: walk both shapes from the left, match products, and require that the
-// source dimensions inside one product step each other without gaps.
+// View resolution. A reshape keeps its strides when every group of merged or split dimensions is itself dense; this is
+// the rule numpy calls "attempt_nocopy_reshape", restated: walk both shapes from the left, match products, and require
+// that the source dimensions inside one product step each other without gaps.
 #include "lib/Passes/Layout.h"
 
 using namespace mlir;
@@ -24,8 +24,10 @@ bool plimsoll::isDense(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   return true;
 }
 
-// Strides of the dimensions `to` that together cover the dense run of source dimensions `from` (both without size-1 dims).
-static bool splitRun(ArrayRef<int64_t> from, ArrayRef<int64_t> fromStrides, ArrayRef<int64_t> to, SmallVectorImpl<int64_t> &strides) {
+// Strides of the dimensions `to` that together cover the dense run of source dimensions `from` (both without size-1
+// dims).
+static bool splitRun(ArrayRef<int64_t> from, ArrayRef<int64_t> fromStrides, ArrayRef<int64_t> to,
+                     SmallVectorImpl<int64_t> &strides) {
   for (size_t d = 0; d + 1 < from.size(); ++d)
     if (fromStrides[d] != fromStrides[d + 1] * from[d + 1])
       return false;
@@ -36,7 +38,8 @@ static bool splitRun(ArrayRef<int64_t> from, ArrayRef<int64_t> fromStrides, Arra
   return true;
 }
 
-static std::optional<SmallVector<int64_t>> reshapedStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> fromStrides, ArrayRef<int64_t> to) {
+static std::optional<SmallVector<int64_t>> reshapedStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> fromStrides,
+                                                           ArrayRef<int64_t> to) {
   if (llvm::is_contained(from, 0))
     return denseStrides(to);
   SmallVector<int64_t> source, sourceStrides, target, packed;
@@ -55,7 +58,8 @@ static std::optional<SmallVector<int64_t>> reshapedStrides(ArrayRef<int64_t> fro
       else
         right *= target[jEnd++];
     }
-    if (!splitRun(ArrayRef(source).slice(i, iEnd - i), ArrayRef(sourceStrides).slice(i, iEnd - i), ArrayRef(target).slice(j, jEnd - j), packed))
+    if (!splitRun(ArrayRef(source).slice(i, iEnd - i), ArrayRef(sourceStrides).slice(i, iEnd - i),
+                  ArrayRef(target).slice(j, jEnd - j), packed))
       return std::nullopt;
     i = iEnd;
     j = jEnd;
@@ -115,7 +119,8 @@ std::optional<StorageWindow> plimsoll::windowOf(Value value) {
 
 bool plimsoll::isWholeStorage(Value value) {
   std::optional<StorageWindow> window = windowOf(value);
-  return window && window->offset == 0 && tensorType(window->base).getNumElements() == tensorType(value).getNumElements() &&
+  return window && window->offset == 0 &&
+         tensorType(window->base).getNumElements() == tensorType(value).getNumElements() &&
          isDense(tensorType(value).getShape(), window->strides);
 }
 

@@ -1,5 +1,5 @@
-// Read each entry into a planner problem, solve, and write the solution as plan ops. All entries share one arena: variables
-// at the bottom at the same addresses in every entry, each entry's transient buffers above them.
+// Read each entry into a planner problem, solve, and write the solution as plan ops. All entries share one arena:
+// variables at the bottom at the same addresses in every entry, each entry's transient buffers above them.
 #include "lib/Passes/LowerToPlan.h"
 #include "lib/Passes/PlanProblem.h"
 
@@ -28,7 +28,8 @@ void plimsoll::outlineConstants(ModuleOp module) {
         entry->second = "constant." + std::to_string(next++);
       while (module.lookupSymbol(entry->second));
       OpBuilder top(module.getBody(), module.getBody()->begin());
-      auto variable = graph::VariableOp::create(top, constant.getLoc(), entry->second, constant.getType(), graph::VariableKind::Constant);
+      auto variable = graph::VariableOp::create(top, constant.getLoc(), entry->second, constant.getType(),
+                                                graph::VariableKind::Constant);
       variable.setValueAttr(constant.getValue());
     }
     auto read = graph::ReadOp::create(builder, constant.getLoc(), constant.getType(), entry->second);
@@ -49,7 +50,8 @@ struct PlannedEntry {
 /// Writes plan ops for planned entries.
 class ProgramWriter {
 public:
-  ProgramWriter(ModuleOp owner, const LowerOptions &chosen) : module(owner), options(chosen), builder(owner.getLoc(), owner.getContext()) {}
+  ProgramWriter(ModuleOp owner, const LowerOptions &chosen)
+      : module(owner), options(chosen), builder(owner.getLoc(), owner.getContext()) {}
 
   plan::ProgramOp write(ArrayRef<PlannedEntry> entries) {
     builder.setInsertionPointToEnd(module.getBody());
@@ -69,12 +71,13 @@ private:
   void writeVariables(const PlannedEntry &any) {
     for (const planner::Storage &storage : any.draft.problem.storages)
       if (storage.persistent)
-        plan::BufferOp::create(builder, storage.name, "device", any.solution.offsets[storage.id], storage.bytes, classOf(storage), IntegerAttr(),
-                               IntegerAttr(), storage.source);
+        plan::BufferOp::create(builder, storage.name, "device", any.solution.offsets[storage.id], storage.bytes,
+                               classOf(storage), IntegerAttr(), IntegerAttr(), storage.source);
     for (auto variable : module.getOps<graph::VariableOp>())
       plan::VariableOp::create(builder, FlatSymbolRefAttr::get(variable.getSymNameAttr()), variable.getTypeAttr(),
-                               builder.getStringAttr(stringifyVariableKind(variable.getKind())), builder.getBoolAttr(variable.getTrainable()),
-                               variable.getFillAttr(), variable.getAliasesAttr(),
+                               builder.getStringAttr(stringifyVariableKind(variable.getKind())),
+                               builder.getBoolAttr(variable.getTrainable()), variable.getFillAttr(),
+                               variable.getAliasesAttr(),
                                variable.getOwner() ? builder.getStringAttr(*variable.getOwner()) : StringAttr());
   }
 
@@ -87,8 +90,9 @@ private:
   void writeEntry(const PlannedEntry &entry) {
     OpBuilder::InsertionGuard guard(builder);
     const planner::Problem &problem = entry.draft.problem;
-    auto op = plan::EntryOp::create(builder, entry.name, ports(entry, entry.draft.inputs), ports(entry, entry.draft.outputs), entry.solution.arenaBytes,
-                                    entry.solution.witnessStep, entry.solution.maxLiveBytes);
+    auto op =
+        plan::EntryOp::create(builder, entry.name, ports(entry, entry.draft.inputs), ports(entry, entry.draft.outputs),
+                              entry.solution.arenaBytes, entry.solution.witnessStep, entry.solution.maxLiveBytes);
     builder.setInsertionPointToStart(&op.getBody().emplaceBlock());
     for (const planner::Storage &storage : problem.storages)
       if (!storage.persistent && entry.solution.offsets[storage.id] != planner::noOffset)
@@ -99,10 +103,13 @@ private:
 
   void writeBuffer(const PlannedEntry &entry, const planner::Storage &storage) {
     planner::Interval live = entry.liveness.intervals[storage.id];
-    transient(storage.name, entry.solution.offsets[storage.id], storage.bytes, classOf(storage), live.lower, live.upper ? live.upper - 1 : 0, storage.source);
+    transient(storage.name, entry.solution.offsets[storage.id], storage.bytes, classOf(storage), live.lower,
+              live.upper ? live.upper - 1 : 0, storage.source);
   }
-  void transient(StringRef name, uint64_t offset, uint64_t bytes, plan::BufferClass klass, int64_t first, int64_t last, StringRef source) {
-    plan::BufferOp::create(builder, name, "device", offset, bytes, klass, builder.getI64IntegerAttr(first), builder.getI64IntegerAttr(last), source);
+  void transient(StringRef name, uint64_t offset, uint64_t bytes, plan::BufferClass klass, int64_t first, int64_t last,
+                 StringRef source) {
+    plan::BufferOp::create(builder, name, "device", offset, bytes, klass, builder.getI64IntegerAttr(first),
+                           builder.getI64IntegerAttr(last), source);
   }
 
   void writeCommand(const PlannedEntry &entry, size_t index, const CommandDraft &command) {
@@ -110,7 +117,8 @@ private:
     for (const CommandOperand &operand : command.operands)
       operands.push_back(window(entry, operand));
     if (!command.kernel.empty()) {
-      plan::LaunchOp::create(builder, command.kernel, builder.getArrayAttr(operands), command.extent, command.grain, 0, command.label);
+      plan::LaunchOp::create(builder, command.kernel, builder.getArrayAttr(operands), command.extent, command.grain, 0,
+                             command.label);
       return;
     }
     int64_t workspace = -1;
@@ -118,7 +126,8 @@ private:
       workspace = static_cast<int64_t>(operands.size());
       operands.push_back(scratch(entry, index, bytes, command.label));
     }
-    plan::CallOp::create(builder, command.callee, builder.getArrayAttr(operands), builder.getDictionaryAttr(command.parameters), workspace, 0, command.label);
+    plan::CallOp::create(builder, command.callee, builder.getArrayAttr(operands),
+                         builder.getDictionaryAttr(command.parameters), workspace, 0, command.label);
   }
 
   // The workspace of command `index`, as a buffer that lives for this command alone.
@@ -129,7 +138,8 @@ private:
     auto at = static_cast<int64_t>(index);
     transient(name, entry.solution.workspaceOffsets[index], bytes, plan::BufferClass::Workspace, at, at, label);
     auto type = RankedTensorType::get({static_cast<int64_t>(bytes)}, builder.getIntegerType(8, false));
-    return plan::OperandAttr::get(builder.getContext(), plan::Access::Write, FlatSymbolRefAttr::get(builder.getContext(), name), 0, type, {1});
+    return plan::OperandAttr::get(builder.getContext(), plan::Access::Write,
+                                  FlatSymbolRefAttr::get(builder.getContext(), name), 0, type, {1});
   }
 
   plan::OperandAttr window(const PlannedEntry &entry, const CommandOperand &operand) {
@@ -137,13 +147,15 @@ private:
     auto access = operand.access == planner::AccessMode::Read    ? plan::Access::Read
                   : operand.access == planner::AccessMode::Write ? plan::Access::Write
                                                                  : plan::Access::ReadWrite;
-    return plan::OperandAttr::get(builder.getContext(), access, buffer, operand.offsetBytes, operand.type, operand.strides);
+    return plan::OperandAttr::get(builder.getContext(), access, buffer, operand.offsetBytes, operand.type,
+                                  operand.strides);
   }
 
   ArrayAttr ports(const PlannedEntry &entry, ArrayRef<PortDraft> drafts) {
     SmallVector<Attribute> attributes;
     for (const PortDraft &port : drafts)
-      attributes.push_back(plan::PortAttr::get(builder.getContext(), builder.getStringAttr(port.name), window(entry, port.window)));
+      attributes.push_back(
+          plan::PortAttr::get(builder.getContext(), builder.getStringAttr(port.name), window(entry, port.window)));
     return builder.getArrayAttr(attributes);
   }
 
@@ -157,7 +169,8 @@ private:
 static Result<PlannedEntry> planEntry(func::FuncOp function, CompileTarget &target, const LowerOptions &options) {
   FailureOr<EntryDraft> draft = readEntry(function, target, options.alignment);
   if (failed(draft))
-    return Status(ExitCode::Unsupported, "entry " + function.getName().str() + " cannot be lowered; see the errors above");
+    return Status(ExitCode::Unsupported,
+                  "entry " + function.getName().str() + " cannot be lowered; see the errors above");
   planner::PlanOptions planOptions = options.plan;
   planOptions.budgetBytes = options.budgetBytes;
   Result<planner::Solution> solution = planner::plan(draft->problem, planOptions);

@@ -12,16 +12,18 @@
 namespace plimsoll {
 
 struct LowerOptions {
-  uint64_t alignment = 64;              ///< bytes; one cache line
+  uint64_t alignment = 64; ///< bytes; one cache line
   planner::PlanOptions plan;
-  std::optional<uint64_t> budgetBytes;  ///< arena bytes no entry may exceed
+  std::optional<uint64_t> budgetBytes; ///< arena bytes no entry may exceed
 };
 
-/// Moves tensor constants that live outside kernel groups into variables of kind constant, so that all data has one home.
+/// Moves tensor constants that live outside kernel groups into variables of kind constant, so that all data has one
+/// home.
 void outlineConstants(mlir::ModuleOp module);
 
-/// Appends a plan.program that holds the plan of every entry function. The first buffers are the module's variables, in order.
-/// Fails when an op has no command, a kernel has no code (error on the op), or the budget is too small (DoesNotFit).
+/// Appends a plan.program that holds the plan of every entry function. The first buffers are the module's variables, in
+/// order. Fails when an op has no command, a kernel has no code (error on the op), or the budget is too small
+/// (DoesNotFit).
 Result<plan::ProgramOp> lowerToPlan(mlir::ModuleOp module, CompileTarget &target, const LowerOptions &options);
 
 } // namespace plimsoll

@@ -13,7 +13,8 @@ using namespace mlir;
 using namespace plimsoll;
 using namespace plimsoll::graph;
 
-// A matrix operand the library takes as it is: one of the last two dimensions is contiguous and the other steps over it.
+// A matrix operand the library takes as it is: one of the last two dimensions is contiguous and the other steps over
+// it.
 static bool isMatrix(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   size_t m = shape.size() - 2, n = shape.size() - 1;
   auto rows = [&](size_t outer, size_t inner) {
@@ -46,8 +47,8 @@ static void materialise(OpOperand &use) {
   use.set(CopyOp::create(builder, use.get().getLoc(), use.get()));
 }
 
-// The caller sees a result after the entry has run: the old value of a variable that the entry writes must be set aside. The copy is made
-// where the value is read, so that the update itself can still run in the variable.
+// The caller sees a result after the entry has run: the old value of a variable that the entry writes must be set
+// aside. The copy is made where the value is read, so that the update itself can still run in the variable.
 static void keepOldValue(OpOperand &use) {
   OpBuilder builder(use.getOwner()->getContext());
   builder.setInsertionPointAfterValue(use.get());

@@ -1,4 +1,5 @@
-// Optimizer updates as graph ops, in PyTorch's order of operations (torch/optim/{sgd,adam,adamw}.py, read for the formulas):
+// Optimizer updates as graph ops, in PyTorch's order of operations (torch/optim/{sgd,adam,adamw}.py, read for the
+// formulas):
 //   sgd    g += wd*p; buf = momentum*buf + g; p -= lr*(nesterov ? g + momentum*buf : buf)
 //   adam   g += wd*p; m += (1-b1)*(g-m); v = b2*v + (1-b2)*g*g; p -= lr/(1-b1^t) * m / (sqrt(v)/sqrt(1-b2^t) + eps)
 //   adamw  p *= 1 - lr*wd first, then adam without wd
@@ -9,7 +10,8 @@ using namespace mlir;
 using namespace plimsoll;
 using namespace plimsoll::graph;
 
-VariableOp plimsoll::ensureVariable(ModuleOp module, StringRef name, RankedTensorType type, VariableKind kind, double fill, StringRef owner) {
+VariableOp plimsoll::ensureVariable(ModuleOp module, StringRef name, RankedTensorType type, VariableKind kind,
+                                    double fill, StringRef owner) {
   if (auto existing = module.lookupSymbol<VariableOp>(name))
     return existing;
   OpBuilder builder(module.getContext());
@@ -28,7 +30,8 @@ VariableOp plimsoll::ensureVariable(ModuleOp module, StringRef name, RankedTenso
   return variable;
 }
 
-OptimizerBuilder::OptimizerBuilder(ModuleOp owner, ImplicitLocOpBuilder &inserter, const OptimizerRecipe &chosen, Value rate, Value guard)
+OptimizerBuilder::OptimizerBuilder(ModuleOp owner, ImplicitLocOpBuilder &inserter, const OptimizerRecipe &chosen,
+                                   Value rate, Value guard)
     : module(owner), builder(inserter), recipe(chosen), learningRate(rate), proceed(guard) {
   auto counterType = RankedTensorType::get({}, builder.getI64Type());
   ensureVariable(module, "optimizer.step", counterType, VariableKind::StepState, 0);
@@ -52,7 +55,9 @@ Value OptimizerBuilder::biasCorrection(StringRef name, double beta) {
   return SubOp::create(builder, splat(builder, type, 1.0), next);
 }
 
-Value OptimizerBuilder::scaled(Value tensor, double factor) { return MulOp::create(builder, tensor, splat(builder, tensor.getType(), factor)); }
+Value OptimizerBuilder::scaled(Value tensor, double factor) {
+  return MulOp::create(builder, tensor, splat(builder, tensor.getType(), factor));
+}
 
 Value OptimizerBuilder::spread(Value scalar, Type like) {
   auto type = cast<RankedTensorType>(like);
@@ -74,7 +79,9 @@ void OptimizerBuilder::write(StringRef variable, Value fresh, Value old) {
 }
 
 bool OptimizerBuilder::decays(VariableOp parameter) const {
-  return recipe.weightDecay != 0 && llvm::none_of(recipe.noDecay, [&](const std::string &pattern) { return matchesGlob(pattern, parameter.getSymName()); });
+  return recipe.weightDecay != 0 && llvm::none_of(recipe.noDecay, [&](const std::string &pattern) {
+           return matchesGlob(pattern, parameter.getSymName());
+         });
 }
 
 Value OptimizerBuilder::sgd(VariableOp parameter, Value value, Value gradient) {
@@ -85,7 +92,8 @@ Value OptimizerBuilder::sgd(VariableOp parameter, Value value, Value gradient) {
     Value old = slot(parameter, "momentum");
     Value buffer = AddOp::create(builder, scaled(old, recipe.momentum), gradient);
     write((parameter.getSymName() + ".momentum").str(), buffer, old);
-    direction = recipe.nesterov ? AddOp::create(builder, gradient, scaled(buffer, recipe.momentum)).getResult() : buffer;
+    direction =
+        recipe.nesterov ? AddOp::create(builder, gradient, scaled(buffer, recipe.momentum)).getResult() : buffer;
   }
   return SubOp::create(builder, value, MulOp::create(builder, spread(learningRate, value.getType()), direction));
 }
@@ -100,12 +108,15 @@ Value OptimizerBuilder::adam(VariableOp parameter, Value value, Value gradient) 
   }
   Value firstOld = slot(parameter, "exp_avg"), secondOld = slot(parameter, "exp_avg_sq");
   Value first = AddOp::create(builder, firstOld, scaled(SubOp::create(builder, gradient, firstOld), 1 - recipe.beta1));
-  Value second = AddOp::create(builder, scaled(secondOld, recipe.beta2), scaled(MulOp::create(builder, gradient, gradient), 1 - recipe.beta2));
+  Value second = AddOp::create(builder, scaled(secondOld, recipe.beta2),
+                               scaled(MulOp::create(builder, gradient, gradient), 1 - recipe.beta2));
   write((parameter.getSymName() + ".exp_avg").str(), first, firstOld);
   write((parameter.getSymName() + ".exp_avg_sq").str(), second, secondOld);
   Value root = DivOp::create(builder, SqrtOp::create(builder, second), spread(secondCorrectionRoot, value.getType()));
   Value denominator = AddOp::create(builder, root, splat(builder, value.getType(), recipe.epsilon));
-  return SubOp::create(builder, value, MulOp::create(builder, spread(stepSize, value.getType()), DivOp::create(builder, first, denominator)));
+  return SubOp::create(
+      builder, value,
+      MulOp::create(builder, spread(stepSize, value.getType()), DivOp::create(builder, first, denominator)));
 }
 
 void OptimizerBuilder::update(VariableOp parameter, Value value, Value gradient) {

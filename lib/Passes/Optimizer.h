@@ -10,8 +10,8 @@ namespace plimsoll {
 class OptimizerBuilder {
 public:
   /// `learningRate` is a scalar of f32; `proceed` a scalar of i1, or null when the update always happens.
-  OptimizerBuilder(mlir::ModuleOp module, mlir::ImplicitLocOpBuilder &builder, const OptimizerRecipe &recipe, mlir::Value learningRate,
-                   mlir::Value proceed);
+  OptimizerBuilder(mlir::ModuleOp module, mlir::ImplicitLocOpBuilder &builder, const OptimizerRecipe &recipe,
+                   mlir::Value learningRate, mlir::Value proceed);
 
   /// Updates `parameter` (its current value `value`) with `gradient`, both of the variable's type.
   void update(graph::VariableOp parameter, mlir::Value value, mlir::Value gradient);
@@ -36,7 +36,7 @@ private:
 };
 
 /// The variable `name`, created after the last variable when missing.
-graph::VariableOp ensureVariable(mlir::ModuleOp module, llvm::StringRef name, mlir::RankedTensorType type, graph::VariableKind kind,
-                                 double fill, llvm::StringRef owner = "");
+graph::VariableOp ensureVariable(mlir::ModuleOp module, llvm::StringRef name, mlir::RankedTensorType type,
+                                 graph::VariableKind kind, double fill, llvm::StringRef owner = "");
 
 } // namespace plimsoll

@@ -1,6 +1,7 @@
 // From values to storages and commands.
-// Every op result that is not a view gets a storage. A result that replaces a variable is computed straight into the variable's
-// storage when nobody reads the old value afterwards; otherwise a copy follows at the end of the entry, where every reader is done.
+// Every op result that is not a view gets a storage. A result that replaces a variable is computed straight into the
+// variable's storage when nobody reads the old value afterwards; otherwise a copy follows at the end of the entry,
+// where every reader is done.
 #include "lib/Passes/PlanProblem.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -57,7 +58,8 @@ std::vector<artifact::AttributeT> plimsoll::artifactAttributes(ArrayRef<NamedAtt
     if (auto array = dyn_cast<DenseI64ArrayAttr>(parameter.getValue()))
       attribute.ints.assign(array.asArrayRef().begin(), array.asArrayRef().end());
     else if (auto integer = dyn_cast<IntegerAttr>(parameter.getValue()))
-      attribute.ints.push_back(integer.getType().isInteger(1) ? integer.getValue().getZExtValue() : integer.getValue().getSExtValue());
+      attribute.ints.push_back(integer.getType().isInteger(1) ? integer.getValue().getZExtValue()
+                                                              : integer.getValue().getSExtValue());
     else if (auto real = dyn_cast<FloatAttr>(parameter.getValue()))
       attribute.floats.push_back(real.getValueAsDouble());
     attributes.push_back(std::move(attribute));
@@ -83,7 +85,9 @@ static StorageClass classOf(VariableKind kind) {
   return StorageClass::Activation;
 }
 
-static uint64_t elementBytes(Type type) { return std::max<uint64_t>(cast<RankedTensorType>(type).getElementType().getIntOrFloatBitWidth() / 8, 1); }
+static uint64_t elementBytes(Type type) {
+  return std::max<uint64_t>(cast<RankedTensorType>(type).getElementType().getIntOrFloatBitWidth() / 8, 1);
+}
 
 // Autodiff tags the locations of what it builds; those values are the gradients of the memory breakdown.
 static bool isGradient(Location loc) {
@@ -104,7 +108,9 @@ static void collectUsers(Value value, SmallVectorImpl<OpOperand *> &uses) {
 namespace {
 class EntryReader {
 public:
-  EntryReader(func::FuncOp entry, CompileTarget &chosen, uint64_t alignment) : function(entry), target(chosen) { draft.problem.alignment = alignment; }
+  EntryReader(func::FuncOp entry, CompileTarget &chosen, uint64_t alignment) : function(entry), target(chosen) {
+    draft.problem.alignment = alignment;
+  }
 
   FailureOr<EntryDraft> read() {
     if (failed(checkState()))
@@ -123,31 +129,36 @@ public:
   }
 
 private:
-  // A read is the variable's storage itself, so it must mean the value from before the entry: reads first, one write per variable,
-  // nothing written or returned that a write could change under its reader.
+  // A read is the variable's storage itself, so it must mean the value from before the entry: reads first, one write
+  // per variable, nothing written or returned that a write could change under its reader.
   LogicalResult checkState() {
     llvm::StringSet<> written;
     for (Operation &op : function.getBody().front()) {
       if (auto read = dyn_cast<ReadOp>(op); read && written.contains(read.getVariable()))
-        return read.emitOpError("reads @") << read.getVariable() << " after it was written; expected every read first (run --plimsoll-training-step)";
+        return read.emitOpError("reads @")
+               << read.getVariable()
+               << " after it was written; expected every read first (run --plimsoll-training-step)";
       auto write = dyn_cast<WriteOp>(op);
       if (!write)
         continue;
       if (!written.insert(write.getVariable()).second)
-        return write.emitOpError("writes @") << write.getVariable() << " a second time; expected one write per entry (run --plimsoll-training-step)";
+        return write.emitOpError("writes @")
+               << write.getVariable() << " a second time; expected one write per entry (run --plimsoll-training-step)";
       if (!hasOwnStorage(write.getValue()))
         return write.emitOpError("writes a value without storage of its own (run --plimsoll-materialize)");
     }
     for (Value value : function.getBody().front().getTerminator()->getOperands())
       if (auto read = windowOf(value)->base.getDefiningOp<ReadOp>(); read && written.contains(read.getVariable()))
-        return emitError(value.getLoc()) << "returns the old value of @" << read.getVariable() << ", which is written (run --plimsoll-materialize)";
+        return emitError(value.getLoc()) << "returns the old value of @" << read.getVariable()
+                                         << ", which is written (run --plimsoll-materialize)";
     return success();
   }
 
   //===--- storages ---===//
   void addVariables() {
     for (auto variable : function->getParentOfType<ModuleOp>().getOps<VariableOp>()) {
-      StorageId id = draft.problem.addStorage(variable.getSymName().str(), tensorBytes(variable.getType()), classOf(variable.getKind()), variable.getSymName().str());
+      StorageId id = draft.problem.addStorage(variable.getSymName().str(), tensorBytes(variable.getType()),
+                                              classOf(variable.getKind()), variable.getSymName().str());
       draft.problem.storages[id].persistent = true;
       variables[variable.getSymName()] = id;
       names.insert(variable.getSymName());
@@ -160,7 +171,8 @@ private:
     for (BlockArgument argument : function.getArguments()) {
       auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "graph.name");
       std::string port = name ? name.getValue().str() : "input" + std::to_string(argument.getArgNumber());
-      StorageId id = draft.problem.addStorage(freshName("input." + port), tensorBytes(argument.getType()), StorageClass::Input, port);
+      StorageId id = draft.problem.addStorage(freshName("input." + port), tensorBytes(argument.getType()),
+                                              StorageClass::Input, port);
       storages[argument] = id;
       draft.problem.inputs.push_back(id);
       draft.inputs.push_back({port, whole(id, argument.getType(), AccessMode::Write)});
@@ -172,7 +184,8 @@ private:
     if (isNew) {
       StorageClass kind = isGradient(base.getLoc()) ? StorageClass::Gradient : StorageClass::Activation;
       std::string name = freshName("t" + std::to_string(draft.problem.storages.size()));
-      entry->second = draft.problem.addStorage(std::move(name), tensorBytes(base.getType()), kind, locationName(base.getLoc()));
+      entry->second =
+          draft.problem.addStorage(std::move(name), tensorBytes(base.getType()), kind, locationName(base.getLoc()));
     }
     return entry->second;
   }
@@ -210,8 +223,8 @@ private:
     return false;
   }
 
-  // Whether the producer of `value` may put it straight over the old value of the variable: every other use of the old value comes
-  // earlier, and its own uses read an element before that element is replaced.
+  // Whether the producer of `value` may put it straight over the old value of the variable: every other use of the old
+  // value comes earlier, and its own uses read an element before that element is replaced.
   bool replacesInPlace(WriteOp write, OpResult value) {
     Operation *producer = value.getOwner();
     if (isReadFrom(producer, write.getVariable(), producer))
@@ -223,7 +236,8 @@ private:
   }
   static bool readsBeforeWriting(OpOperand &use, OpResult result) {
     auto inPlace = dyn_cast<InPlaceOpInterface>(use.getOwner());
-    return inPlace && isWholeStorage(use.get()) && llvm::is_contained(inPlace.inPlaceOperands(result.getResultNumber()), use.getOperandNumber());
+    return inPlace && isWholeStorage(use.get()) &&
+           llvm::is_contained(inPlace.inPlaceOperands(result.getResultNumber()), use.getOperandNumber());
   }
 
   void assignWrites() {
@@ -232,7 +246,8 @@ private:
       if (isSplat(base.getDefiningOp())) {
         if (isReadFrom(write, write.getVariable()))
           lateWrites.push_back(write);
-      } else if (isa<GroupOp>(base.getDefiningOp()) && !storages.contains(base) && replacesInPlace(write, cast<OpResult>(base))) {
+      } else if (isa<GroupOp>(base.getDefiningOp()) && !storages.contains(base) &&
+                 replacesInPlace(write, cast<OpResult>(base))) {
         storages[base] = variables.lookup(write.getVariable());
       } else {
         lateWrites.push_back(write);
@@ -250,7 +265,8 @@ private:
     if (op->hasTrait<GraphView>() || isa<ReadOp>(op))
       return success();
     if (auto write = dyn_cast<WriteOp>(op))
-      return isSplat(write.getValue().getDefiningOp()) && !llvm::is_contained(lateWrites, write) ? emitWrite(write) : success();
+      return isSplat(write.getValue().getDefiningOp()) && !llvm::is_contained(lateWrites, write) ? emitWrite(write)
+                                                                                                 : success();
     if (auto group = dyn_cast<GroupOp>(op))
       return readGroup(group);
     if (auto concat = dyn_cast<ConcatOp>(op))
@@ -261,7 +277,8 @@ private:
       return success();
     if (op->hasTrait<GraphLibrary>())
       return readLibrary(op);
-    return op->emitOpError("has no command; expected a kernel group, library operation or view here (run --plimsoll-fuse first)");
+    return op->emitOpError(
+        "has no command; expected a kernel group, library operation or view here (run --plimsoll-fuse first)");
   }
 
   // The command that brings a value into its variable: a fill for a splat, else a copy.
@@ -271,8 +288,10 @@ private:
     if (!isSplat(producer))
       return addCall("copy", {window(write.getValue(), AccessMode::Read), into}, {}, write.getLoc());
     auto splat = cast<DenseElementsAttr>(cast<ConstantOp>(producer).getValue());
-    double value = isFloatTensor(splat.getType()) ? splat.getSplatValue<APFloat>().convertToDouble() : static_cast<double>(splat.getSplatValue<APInt>().getSExtValue());
-    return addCall("fill", {into}, {parameter("value", Builder(write.getContext()).getF64FloatAttr(value))}, write.getLoc());
+    double value = isFloatTensor(splat.getType()) ? splat.getSplatValue<APFloat>().convertToDouble()
+                                                  : static_cast<double>(splat.getSplatValue<APInt>().getSExtValue());
+    return addCall("fill", {into}, {parameter("value", Builder(write.getContext()).getF64FloatAttr(value))},
+                   write.getLoc());
   }
 
   LogicalResult readGroup(GroupOp group) {
@@ -329,7 +348,8 @@ private:
   }
 
   // Gives the mask the full shape of the scores, size-1 dimensions by stride 0.
-  void spreadMask(Operation *op, MutableArrayRef<CommandOperand> operands, SmallVectorImpl<NamedAttribute> &parameters) {
+  void spreadMask(Operation *op, MutableArrayRef<CommandOperand> operands,
+                  SmallVectorImpl<NamedAttribute> &parameters) {
     auto gradient = dyn_cast<AttentionGradOp>(op);
     Value mask = gradient ? gradient.getMask() : cast<AttentionOp>(op).getMask();
     parameters.push_back(parameter("has_mask", Builder(op->getContext()).getI64IntegerAttr(mask ? 1 : 0)));
@@ -372,9 +392,12 @@ private:
     return addCall("copy", {window(pad.getOperand(), AccessMode::Read), inner}, {}, pad.getLoc());
   }
 
-  NamedAttribute parameter(StringRef name, Attribute value) { return Builder(function.getContext()).getNamedAttr(name, value); }
+  NamedAttribute parameter(StringRef name, Attribute value) {
+    return Builder(function.getContext()).getNamedAttr(name, value);
+  }
 
-  LogicalResult addCall(StringRef callee, SmallVector<CommandOperand> operands, ArrayRef<NamedAttribute> parameters, Location loc, Operation *op = nullptr) {
+  LogicalResult addCall(StringRef callee, SmallVector<CommandOperand> operands, ArrayRef<NamedAttribute> parameters,
+                        Location loc, Operation *op = nullptr) {
     runtime::CallSpec spec;
     spec.op = callee.str();
     spec.attributes = artifactAttributes(parameters);
@@ -383,8 +406,11 @@ private:
       if (!type)
         return emitError(loc) << "element type " << operand.type.getElementType() << " has no run-time form";
       ArrayRef<int64_t> shape = operand.type.getShape();
-      auto access = static_cast<artifact::Access>(operand.access == AccessMode::Read ? 1 : operand.access == AccessMode::Write ? 2 : 3);
-      spec.operands.push_back({*type, {shape.begin(), shape.end()}, {operand.strides.begin(), operand.strides.end()}, access});
+      auto access = static_cast<artifact::Access>(operand.access == AccessMode::Read    ? 1
+                                                  : operand.access == AccessMode::Write ? 2
+                                                                                        : 3);
+      spec.operands.push_back(
+          {*type, {shape.begin(), shape.end()}, {operand.strides.begin(), operand.strides.end()}, access});
     }
     Result<uint64_t> workspace = target.workspaceBytes(spec);
     if (!workspace)
@@ -400,7 +426,8 @@ private:
 
   void addCommand(CommandDraft command, uint64_t workspace, Operation *op) {
     planner::Step step;
-    step.name = std::to_string(draft.commands.size()) + "." + (command.kernel.empty() ? command.callee : command.kernel);
+    step.name =
+        std::to_string(draft.commands.size()) + "." + (command.kernel.empty() ? command.callee : command.kernel);
     step.workspaceBytes = workspace;
     for (const CommandOperand &operand : command.operands)
       addAccess(step, operand);
@@ -420,7 +447,8 @@ private:
     step.accesses.push_back({operand.storage, operand.access});
   }
 
-  // Offers result r the storage of operand o when every use the op makes of that storage reads an element before writing it.
+  // Offers result r the storage of operand o when every use the op makes of that storage reads an element before
+  // writing it.
   void offerInPlace(planner::Step &step, Operation *op) {
     auto inPlace = dyn_cast<InPlaceOpInterface>(op);
     if (!inPlace)
@@ -429,7 +457,8 @@ private:
       StorageId into = storageOf(result);
       for (unsigned candidate : inPlace.inPlaceOperands(result.getResultNumber())) {
         StorageId from = storageOf(windowOf(op->getOperand(candidate))->base);
-        if (draft.problem.storages[from].persistent || draft.problem.storages[into].persistent || !allReadBeforeWriting(op, result, from))
+        if (draft.problem.storages[from].persistent || draft.problem.storages[into].persistent ||
+            !allReadBeforeWriting(op, result, from))
           continue;
         planner::InPlaceCandidate offer{from, into};
         if (!llvm::is_contained(step.inPlace, offer))
@@ -460,8 +489,8 @@ private:
   EntryDraft draft;
   llvm::StringMap<StorageId> variables;
   llvm::DenseMap<Value, StorageId> storages;
-  llvm::StringSet<> names;          // of storages
-  SmallVector<WriteOp> lateWrites;  // done after every other command
+  llvm::StringSet<> names;         // of storages
+  SmallVector<WriteOp> lateWrites; // done after every other command
 };
 } // namespace
 

@@ -20,12 +20,12 @@ struct CommandOperand {
 
 /// One command before placement. kernel and callee exclude each other.
 struct CommandDraft {
-  std::string kernel;                               ///< symbol of a generated kernel, or empty
-  std::string callee;                               ///< library operation, or empty
+  std::string kernel; ///< symbol of a generated kernel, or empty
+  std::string callee; ///< library operation, or empty
   llvm::SmallVector<CommandOperand> operands;
   llvm::SmallVector<mlir::NamedAttribute> parameters; ///< of a library operation
-  int64_t extent = 0, grain = 1;                    ///< of a kernel
-  std::string label;                                ///< model node it comes from
+  int64_t extent = 0, grain = 1;                      ///< of a kernel
+  std::string label;                                  ///< model node it comes from
 };
 
 /// A named window at the boundary.
@@ -42,7 +42,8 @@ struct EntryDraft {
 };
 
 /// Reads `function`. The persistent storages of the problem are the module's variables, in order, whether used or not.
-/// Requires: fused, materialised, no tensor constant outside kernel groups. Emits an error naming the op that has no command.
+/// Requires: fused, materialised, no tensor constant outside kernel groups. Emits an error naming the op that has no
+/// command.
 mlir::FailureOr<EntryDraft> readEntry(mlir::func::FuncOp function, CompileTarget &target, uint64_t alignment);
 
 /// The name a location gives to the model node it comes from; empty when it has none.

@@ -1,6 +1,7 @@
-// Order of ops. Autodiff emits a weight gradient beside the data gradient that frees its inputs, so the remaining freedom is when
-// state is updated: an update that runs as soon as it can ends the gradient's life (PLANNING §3, "update immediately after dW").
-// Reads go to the top (they are views of persistent storage), scalar bookkeeping as early as its operands allow, then updates.
+// Order of ops. Autodiff emits a weight gradient beside the data gradient that frees its inputs, so the remaining
+// freedom is when state is updated: an update that runs as soon as it can ends the gradient's life (PLANNING §3,
+// "update immediately after dW"). Reads go to the top (they are views of persistent storage), scalar bookkeeping as
+// early as its operands allow, then updates.
 #include "lib/Passes/Passes.h"
 
 namespace plimsoll {
@@ -57,7 +58,8 @@ static void hoistReads(Block &block) {
   }
 }
 
-// Views cost nothing: right behind what they look into they hold up neither the ops that use them nor the update of that variable.
+// Views cost nothing: right behind what they look into they hold up neither the ops that use them nor the update of
+// that variable.
 static void hoistViews(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
     Operation *source = op.hasTrait<GraphView>() ? op.getOperand(0).getDefiningOp() : nullptr;
@@ -73,7 +75,8 @@ static void hoistViews(Block &block) {
 
 static bool isScalarWork(Operation *op) {
   auto single = [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 1; };
-  return isMemoryEffectFree(op) && op->getNumResults() && llvm::all_of(op->getOperandTypes(), single) && llvm::all_of(op->getResultTypes(), single);
+  return isMemoryEffectFree(op) && op->getNumResults() && llvm::all_of(op->getOperandTypes(), single) &&
+         llvm::all_of(op->getResultTypes(), single);
 }
 
 static void hoistScalarWork(Block &block) {
@@ -94,7 +97,8 @@ static Operation *producerOf(Value value) {
   return op;
 }
 
-// Collects the views and writes that `op`'s results feed, views before what they feed. False when something else uses them.
+// Collects the views and writes that `op`'s results feed, views before what they feed. False when something else uses
+// them.
 static bool collectWrites(Operation *op, SmallVectorImpl<Operation *> &followers, SmallVectorImpl<WriteOp> &writes) {
   for (Operation *user : op->getUsers()) {
     if (user->hasTrait<GraphView>()) {
@@ -111,8 +115,8 @@ static bool collectWrites(Operation *op, SmallVectorImpl<Operation *> &followers
   return true;
 }
 
-// Moves `producer` and the writes of its results to the first place where its operands exist and every other reader of the old
-// values is done. Leaves it where it is when a result is needed by anything but a write.
+// Moves `producer` and the writes of its results to the first place where its operands exist and every other reader of
+// the old values is done. Leaves it where it is when a result is needed by anything but a write.
 static void hoistUpdate(Operation *producer, llvm::StringMap<SmallVector<ReadOp>> &reads) {
   SmallVector<Operation *> followers;
   SmallVector<WriteOp> writes;

@@ -4,8 +4,9 @@
 //   apply       = accumulators / total weight -> clip -> update -> zero
 //   gradients   = loss and gradients as outputs                               (on request)
 //   eval_step   = loss in evaluation mode, forward = every other output in evaluation mode
-// Weighted accumulation equals the unsplit batch: each micro-batch contributes the gradient of its *sum* (mean times the count
-// its mean divides by), and apply divides once by the total count. A window whose total count is 0 changes nothing.
+// Weighted accumulation equals the unsplit batch: each micro-batch contributes the gradient of its *sum* (mean times
+// the count its mean divides by), and apply divides once by the total count. A window whose total count is 0 changes
+// nothing.
 #include "lib/Passes/TrainingStep.h"
 #include "lib/Passes/Autodiff.h"
 #include "lib/Passes/Optimizer.h"
@@ -59,7 +60,9 @@ static std::optional<unsigned> resultWithRole(func::FuncOp function, StringRef r
   return std::nullopt;
 }
 
-static func::ReturnOp returnOf(func::FuncOp function) { return cast<func::ReturnOp>(function.getBody().front().getTerminator()); }
+static func::ReturnOp returnOf(func::FuncOp function) {
+  return cast<func::ReturnOp>(function.getBody().front().getTerminator());
+}
 
 // Sets the results of `function`, then drops dead code and arguments nothing reads.
 static void setOutputs(func::FuncOp function, const Outputs &outputs) {
@@ -95,8 +98,8 @@ static func::FuncOp cloneAs(func::FuncOp function, StringRef name) {
   return clone;
 }
 
-// Leaves one read per variable, before every write, and one write: a module used twice (a shared BatchNorm) reads what its first use
-// wrote, so that value is handed on directly, and only the last write stays.
+// Leaves one read per variable, before every write, and one write: a module used twice (a shared BatchNorm) reads what
+// its first use wrote, so that value is handed on directly, and only the last write stays.
 static void unifyState(func::FuncOp function) {
   llvm::StringMap<Value> current;
   llvm::StringMap<WriteOp> lastWrite;
@@ -138,7 +141,8 @@ static void advanceSeed(ModuleOp module, ImplicitLocOpBuilder &builder) {
 }
 
 // Differentiates the loss with respect to every trainable parameter the function reads, in order of first read.
-static FailureOr<SmallVector<ParameterGradient>> gradients(func::FuncOp function, Value loss, Value seed, ImplicitLocOpBuilder &builder) {
+static FailureOr<SmallVector<ParameterGradient>> gradients(func::FuncOp function, Value loss, Value seed,
+                                                           ImplicitLocOpBuilder &builder) {
   auto module = function->getParentOfType<ModuleOp>();
   SmallVector<ParameterGradient> found;
   SmallVector<Value> wrt;
@@ -160,9 +164,12 @@ static FailureOr<SmallVector<ParameterGradient>> gradients(func::FuncOp function
   return found;
 }
 
-static Value scalarConstant(ImplicitLocOpBuilder &builder, Type like, double value) { return splat(builder, like, value); }
+static Value scalarConstant(ImplicitLocOpBuilder &builder, Type like, double value) {
+  return splat(builder, like, value);
+}
 
-// sqrt of the sum of squares over all gradients. Squares are summed in f64: a hundred gradients of 1e20 must not overflow.
+// sqrt of the sum of squares over all gradients. Squares are summed in f64: a hundred gradients of 1e20 must not
+// overflow.
 static Value globalNorm(ImplicitLocOpBuilder &builder, MutableArrayRef<ParameterGradient> parameters) {
   Value total;
   for (ParameterGradient &parameter : parameters) {
@@ -174,14 +181,15 @@ static Value globalNorm(ImplicitLocOpBuilder &builder, MutableArrayRef<Parameter
   return SqrtOp::create(builder, total);
 }
 
-// Scales every gradient by min(1, clipNorm/(norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Returns the norm (f64). The product is
-// formed in f64: the factor for gradients near the largest f32 is below the smallest normal one.
+// Scales every gradient by min(1, clipNorm/(norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Returns the norm (f64).
+// The product is formed in f64: the factor for gradients near the largest f32 is below the smallest normal one.
 static Value clip(ImplicitLocOpBuilder &builder, SmallVector<ParameterGradient> &parameters, double clipNorm) {
   Value norm = globalNorm(builder, parameters);
   if (std::isinf(clipNorm))
     return norm;
   Type type = norm.getType();
-  Value ratio = DivOp::create(builder, scalarConstant(builder, type, clipNorm), AddOp::create(builder, norm, scalarConstant(builder, type, 1e-6)));
+  Value ratio = DivOp::create(builder, scalarConstant(builder, type, clipNorm),
+                              AddOp::create(builder, norm, scalarConstant(builder, type, 1e-6)));
   Value factor = MinimumOp::create(builder, ratio, scalarConstant(builder, type, 1.0));
   for (ParameterGradient &parameter : parameters) {
     RankedTensorType shape = tensorType(parameter.gradient);
@@ -197,13 +205,14 @@ static bool isNonZeroConstant(Value value) {
   auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
   if (!elements || !elements.isSplat())
     return false;
-  return isFloatTensor(elements.getType()) ? elements.getSplatValue<APFloat>().isNonZero() : !elements.getSplatValue<APInt>().isZero();
+  return isFloatTensor(elements.getType()) ? elements.getSplatValue<APFloat>().isNonZero()
+                                           : !elements.getSplatValue<APInt>().isZero();
 }
 
-// Clips, guards and updates; adds grad_norm and skipped to the outputs. The update is skipped when no token counted or, with
-// clipping, when the norm is not finite.
-static void emitUpdates(ModuleOp module, ImplicitLocOpBuilder &builder, const OptimizerRecipe &recipe, SmallVector<ParameterGradient> parameters,
-                        Value learningRate, Value weight, Outputs &outputs) {
+// Clips, guards and updates; adds grad_norm and skipped to the outputs. The update is skipped when no token counted or,
+// with clipping, when the norm is not finite.
+static void emitUpdates(ModuleOp module, ImplicitLocOpBuilder &builder, const OptimizerRecipe &recipe,
+                        SmallVector<ParameterGradient> parameters, Value learningRate, Value weight, Outputs &outputs) {
   Value proceed;
   if (!isNonZeroConstant(weight))
     proceed = compare(builder, CompareDirection::GT, weight, splat(builder, weight.getType(), 0));
@@ -267,7 +276,8 @@ static LogicalResult buildGradients(func::FuncOp function, LossAndWeight target)
 
 static constexpr StringLiteral lossSum = "accumulate.loss", weightSum = "accumulate.weight";
 
-static void addTo(ModuleOp module, ImplicitLocOpBuilder &builder, StringRef accumulator, Value value, StringRef owner = "") {
+static void addTo(ModuleOp module, ImplicitLocOpBuilder &builder, StringRef accumulator, Value value,
+                  StringRef owner = "") {
   ensureVariable(module, accumulator, tensorType(value), VariableKind::GradientAccumulator, 0, owner);
   Value sum = ReadOp::create(builder, value.getType(), accumulator);
   WriteOp::create(builder, accumulator, AddOp::create(builder, sum, value));
@@ -367,7 +377,8 @@ static func::FuncOp cloneForTraining(func::FuncOp forward, StringRef name) {
   return step;
 }
 
-// Names this compiler is going to use must be free: a parameter called like another's optimizer slot would silently become it.
+// Names this compiler is going to use must be free: a parameter called like another's optimizer slot would silently
+// become it.
 static LogicalResult checkNames(ModuleOp module, func::FuncOp forward, const OptimizerRecipe &recipe) {
   SmallVector<std::string> wanted{"optimizer.step"};
   SmallVector<StringRef> slots;

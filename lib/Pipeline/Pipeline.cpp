@@ -23,7 +23,8 @@ using namespace mlir;
 using namespace plimsoll;
 
 std::optional<Phase> plimsoll::parsePhase(StringRef name) {
-  static constexpr StringLiteral names[] = {"imported", "bound", "precise", "differentiated", "fused", "planned", "plan", "artifact"};
+  static constexpr StringLiteral names[] = {"imported", "bound",   "precise", "differentiated",
+                                            "fused",    "planned", "plan",    "artifact"};
   for (auto [index, known] : llvm::enumerate(names))
     if (known == name)
       return static_cast<Phase>(index);
@@ -34,18 +35,23 @@ namespace {
 /// Kernels by lib/Codegen/CPU, scratch sizes by asking the CPU backend itself.
 class CpuCompileTarget : public CompileTarget {
 public:
-  CpuCompileTarget(MLIRContext &context, const codegen::CpuTarget &target, unsigned workers) : module(&context, target), threads(workers) {}
-  FailureOr<KernelInfo> addKernel(graph::GroupOp group, ArrayRef<OperandLayout> inputs, ArrayRef<OperandLayout> outputs) override {
+  CpuCompileTarget(MLIRContext &context, const codegen::CpuTarget &target, unsigned workers)
+      : module(&context, target), threads(workers) {}
+  FailureOr<KernelInfo> addKernel(graph::GroupOp group, ArrayRef<OperandLayout> inputs,
+                                  ArrayRef<OperandLayout> outputs) override {
     return module.add(group, inputs, outputs);
   }
-  Result<uint64_t> workspaceBytes(const runtime::CallSpec &call) override { return runtime::cpuWorkspaceBytes(call, threads); }
+  Result<uint64_t> workspaceBytes(const runtime::CallSpec &call) override {
+    return runtime::cpuWorkspaceBytes(call, threads);
+  }
 
   codegen::CpuKernelModule module;
   unsigned threads;
 };
 
-/// The stated constant of process memory: code and libraries (measured 11 to 13 MB), the stacks and pools of threads, and what oneDNN
-/// keeps for each convolution (generated code and descriptors, at most 40 KB each over the models in test/integration).
+/// The stated constant of process memory: code and libraries (measured 11 to 13 MB), the stacks and pools of threads,
+/// and what oneDNN keeps for each convolution (generated code and descriptors, at most 40 KB each over the models in
+/// test/integration).
 uint64_t processConstant(plan::ProgramOp program, unsigned threads) {
   constexpr uint64_t base = uint64_t{20} << 20, perThread = uint64_t{1} << 20, perConvolution = uint64_t{40} << 10;
   uint64_t convolutions = 0;
@@ -57,7 +63,8 @@ uint64_t processConstant(plan::ProgramOp program, unsigned threads) {
 class Compilation {
 public:
   Compilation(const CompileOptions &chosen, CompileReport &told, llvm::raw_ostream &printed, llvm::raw_ostream &errors)
-      : options(chosen), report(told), ir(printed), handler(context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
+      : options(chosen), report(told), ir(printed),
+        handler(context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
           if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
             errors << "error: " << diagnostic << "\n";
           for (Diagnostic &note : diagnostic.getNotes())
@@ -70,27 +77,34 @@ public:
   Status run() {
     if (Status status = import(); !status || stopsAt(Phase::Imported))
       return status;
-    if (Status status = transform(Phase::Bound, [](OpPassManager &pm) {
-          pm.addPass(createCanonicalizerPass());
-          pm.addPass(createCSEPass());
-          pm.addPass(createPlimsollRecognize());
-        }); !status || stopsAt(Phase::Bound) || stopsAt(Phase::Precise))
+    if (Status status = transform(Phase::Bound,
+                                  [](OpPassManager &pm) {
+                                    pm.addPass(createCanonicalizerPass());
+                                    pm.addPass(createCSEPass());
+                                    pm.addPass(createPlimsollRecognize());
+                                  });
+        !status || stopsAt(Phase::Bound) || stopsAt(Phase::Precise))
       return status;
     if (failed(buildTrainingStep(*imported.module, options.recipe.optimizer)))
       return Status(ExitCode::Unsupported, "the model cannot be trained as it stands; see the errors above");
-    if (Status status = transform(Phase::Differentiated, [](OpPassManager &pm) {
-          pm.addPass(createCanonicalizerPass());
-          pm.addPass(createCSEPass());
-        }); !status || stopsAt(Phase::Differentiated))
+    if (Status status = transform(Phase::Differentiated,
+                                  [](OpPassManager &pm) {
+                                    pm.addPass(createCanonicalizerPass());
+                                    pm.addPass(createCSEPass());
+                                  });
+        !status || stopsAt(Phase::Differentiated))
       return status;
-    if (Status status = transform(Phase::Fused, [](OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(createPlimsollFuse()); });
+    if (Status status =
+            transform(Phase::Fused, [](OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(createPlimsollFuse()); });
         !status || stopsAt(Phase::Fused))
       return status;
     outlineConstants(*imported.module);
-    if (Status status = transform(Phase::Planned, [](OpPassManager &pm) {
-          pm.addNestedPass<func::FuncOp>(createPlimsollMaterialize());
-          pm.addNestedPass<func::FuncOp>(createPlimsollSchedule());
-        }); !status || stopsAt(Phase::Planned))
+    if (Status status = transform(Phase::Planned,
+                                  [](OpPassManager &pm) {
+                                    pm.addNestedPass<func::FuncOp>(createPlimsollMaterialize());
+                                    pm.addNestedPass<func::FuncOp>(createPlimsollSchedule());
+                                  });
+        !status || stopsAt(Phase::Planned))
       return status;
     return emit();
   }
@@ -131,7 +145,9 @@ private:
   }
 
   Status verified(Phase phase) {
-    return succeeded(verifyStage(*imported.module, phase)) ? Status::ok() : internalError("the program is inconsistent after a phase; see the errors above");
+    return succeeded(verifyStage(*imported.module, phase))
+               ? Status::ok()
+               : internalError("the program is inconsistent after a phase; see the errors above");
   }
 
   Status emit() {
@@ -149,7 +165,8 @@ private:
     FailureOr<std::vector<uint8_t>> kernels = target.module.finish();
     if (failed(kernels))
       return internalError("code generation failed; see the errors above");
-    EmitInput input{*imported.module, *program, imported.weights, std::move(*kernels), {}, {}, {}, 0, options.stagingBytes, 0};
+    EmitInput input{*imported.module,     *program, imported.weights, std::move(*kernels), {}, {}, {}, 0,
+                    options.stagingBytes, 0};
     input.processConstantBytes = processConstant(*program, threads);
     input.budgetBytes = options.recipe.budgetBytes.value_or(0);
     input.bindings.assign(options.recipe.bindings.begin(), options.recipe.bindings.end());
@@ -182,10 +199,12 @@ private:
   void summarise(plan::ProgramOp program, const EmitInput &input) {
     llvm::raw_string_ostream text(report.summary);
     for (auto arena : program.getBody().getOps<plan::ArenaOp>())
-      text << "arena         " << groupedDigits(arena.getBytes()) << " bytes (" << humanBytes(arena.getBytes()) << "), allocated once\n";
+      text << "arena         " << groupedDigits(arena.getBytes()) << " bytes (" << humanBytes(arena.getBytes())
+           << "), allocated once\n";
     for (auto entry : program.getBody().getOps<plan::EntryOp>()) {
       size_t commands = llvm::count_if(entry.getBody().front(), [](Operation &op) { return !isa<plan::BufferOp>(op); });
-      text << llvm::formatv("{0,-14}", entry.getSymName()) << commands << " commands, peak " << groupedDigits(entry.getPeakBytes()) << " bytes, no plan of this order below "
+      text << llvm::formatv("{0,-14}", entry.getSymName()) << commands << " commands, peak "
+           << groupedDigits(entry.getPeakBytes()) << " bytes, no plan of this order below "
            << groupedDigits(entry.getLiveBytes()) << "\n";
     }
   }
@@ -199,7 +218,8 @@ private:
 };
 } // namespace
 
-Status plimsoll::compile(const CompileOptions &options, CompileReport &report, llvm::raw_ostream &ir, llvm::raw_ostream &errors) {
+Status plimsoll::compile(const CompileOptions &options, CompileReport &report, llvm::raw_ostream &ir,
+                         llvm::raw_ostream &errors) {
   if (Status status = options.recipe.check(); !status)
     return status;
   return Compilation(options, report, ir, errors).run();

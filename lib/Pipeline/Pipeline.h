@@ -21,18 +21,18 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 
 struct CompileOptions {
   Recipe recipe;
-  std::string outputPath;             ///< artifact; weights are written beside it
-  Phase stopAfter = Phase::Artifact;  ///< earlier phases print their IR to `ir` instead
-  std::string cpu = "native";         ///< native, x86-64-v3 or x86-64-v4
-  unsigned threads = 0;               ///< threads the artifact runs with; 0 = one per processor here
-  uint64_t stagingBytes = 4u << 20;   ///< bytes of the data files the runner may keep resident
-  std::string flags;                  ///< the command line, for provenance
+  std::string outputPath;            ///< artifact; weights are written beside it
+  Phase stopAfter = Phase::Artifact; ///< earlier phases print their IR to `ir` instead
+  std::string cpu = "native";        ///< native, x86-64-v3 or x86-64-v4
+  unsigned threads = 0;              ///< threads the artifact runs with; 0 = one per processor here
+  uint64_t stagingBytes = 4u << 20;  ///< bytes of the data files the runner may keep resident
+  std::string flags;                 ///< the command line, for provenance
 };
 
 /// What a compilation has to say.
 struct CompileReport {
   onnx::ImportReport import;
-  std::string summary;                ///< promised memory and entries, as text
+  std::string summary; ///< promised memory and entries, as text
 };
 
 /// Compiles options.recipe.model. Diagnostics of passes go through MLIR's handler of a context of its own to `errors`.

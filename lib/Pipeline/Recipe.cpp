@@ -26,7 +26,8 @@ public:
     if (!node || !error.empty())
       return;
     if (!convert(*node, value))
-      error = place(*node) + "key '" + std::string(key) + "' in [" + name + "] has the wrong type or range; expected " + expectation(value);
+      error = place(*node) + "key '" + std::string(key) + "' in [" + name + "] has the wrong type or range; expected " +
+              expectation(value);
   }
 
   /// The first wrong value, without a look at unknown keys.
@@ -50,10 +51,14 @@ private:
   static const char *expectation(const std::pair<double, double> &) { return "two numbers"; }
   static const char *expectation(const std::map<std::string, int64_t> &) { return "a table of integers"; }
 
-  static bool convert(const toml::node &node, std::string &value) { return assign(node.value_exact<std::string>(), value); }
+  static bool convert(const toml::node &node, std::string &value) {
+    return assign(node.value_exact<std::string>(), value);
+  }
   static bool convert(const toml::node &node, bool &value) { return assign(node.value_exact<bool>(), value); }
   static bool convert(const toml::node &node, int64_t &value) { return assign(node.value_exact<int64_t>(), value); }
-  static bool convert(const toml::node &node, double &value) { return node.is_number() && assign(node.value<double>(), value); }
+  static bool convert(const toml::node &node, double &value) {
+    return node.is_number() && assign(node.value<double>(), value);
+  }
   static bool convert(const toml::node &node, std::optional<uint64_t> &value) {
     auto text = node.value<std::string>();
     value = text ? parseBytes(*text) : std::nullopt;
@@ -137,12 +142,14 @@ public:
   }
 
 private:
-  template <typename Body> static void section(const toml::table &root, const char *name, std::string &error, Body body) {
+  template <typename Body>
+  static void section(const toml::table &root, const char *name, std::string &error, Body body) {
     const toml::node *node = root.get(name);
     if (!node || !error.empty())
       return;
     if (!node->is_table()) {
-      error = "line " + std::to_string(node->source().begin.line) + ": '" + name + "' has the wrong type; expected a table [" + name + "]";
+      error = "line " + std::to_string(node->source().begin.line) + ": '" + name +
+              "' has the wrong type; expected a table [" + name + "]";
       return;
     }
     TableReader table(*node->as_table(), name);
@@ -172,9 +179,11 @@ Result<Recipe> plimsoll::readRecipe(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)
     return badInput("recipe '" + path + "': " + buffer.getError().message());
-  toml::parse_result parsed = toml::parse(std::string_view((*buffer)->getBufferStart(), (*buffer)->getBufferSize()), path);
+  toml::parse_result parsed =
+      toml::parse(std::string_view((*buffer)->getBufferStart(), (*buffer)->getBufferSize()), path);
   if (!parsed)
-    return badInput("recipe '" + path + "': line " + std::to_string(parsed.error().source().begin.line) + ": " + std::string(parsed.error().description()));
+    return badInput("recipe '" + path + "': line " + std::to_string(parsed.error().source().begin.line) + ": " +
+                    std::string(parsed.error().description()));
   Recipe recipe;
   if (std::string error = RecipeReader(recipe).read(parsed.table()); !error.empty())
     return badInput("recipe '" + path + "': " + error);
@@ -201,7 +210,8 @@ Status Recipe::check() const {
   if (!(optimizer.epsilon >= 0) || !std::isfinite(optimizer.weightDecay) || optimizer.weightDecay < 0)
     return usage("eps and weight_decay must not be negative");
   if (precision != "fp32")
-    return Status(ExitCode::Unsupported, "precision '" + precision + "' is not supported by this version; expected fp32");
+    return Status(ExitCode::Unsupported,
+                  "precision '" + precision + "' is not supported by this version; expected fp32");
   for (const auto &[name, value] : bindings)
     if (value < 1)
       return usage("dimension '" + name + "' is bound to " + std::to_string(value) + ", expected at least 1");
@@ -209,7 +219,8 @@ Status Recipe::check() const {
 }
 
 std::string Recipe::toJson() const {
-  llvm::json::Object json{{"accumulation", optimizer.accumulation}, {"precision", precision}, {"loss", loss.empty() ? "model" : loss}};
+  llvm::json::Object json{
+      {"accumulation", optimizer.accumulation}, {"precision", precision}, {"loss", loss.empty() ? "model" : loss}};
   llvm::json::Object update{{"kind", optimizer.kind}, {"weight_decay", optimizer.weightDecay}};
   if (optimizer.kind == "sgd") {
     update["momentum"] = optimizer.momentum;

@@ -13,15 +13,15 @@
 namespace plimsoll {
 
 struct Recipe {
-  std::string model;                       ///< path of the ONNX file, relative to the recipe
-  std::map<std::string, int64_t> bindings; ///< [bind]
-  std::string loss, lossOutput, lossName;  ///< [loss] kind, output, name
-  int64_t ignoreIndex = -100;              ///< [loss] ignore_index
+  std::string model;                        ///< path of the ONNX file, relative to the recipe
+  std::map<std::string, int64_t> bindings;  ///< [bind]
+  std::string loss, lossOutput, lossName;   ///< [loss] kind, output, name
+  int64_t ignoreIndex = -100;               ///< [loss] ignore_index
   std::vector<std::string> freeze, buffers; ///< [train] glob patterns
-  bool trainBatchNorm = true;              ///< [train] batch_norm
-  OptimizerRecipe optimizer;               ///< [optimizer], [train] clip_norm and accumulation
-  std::string precision = "fp32";          ///< [precision] policy
-  std::optional<uint64_t> budgetBytes;     ///< [memory] budget
+  bool trainBatchNorm = true;               ///< [train] batch_norm
+  OptimizerRecipe optimizer;                ///< [optimizer], [train] clip_norm and accumulation
+  std::string precision = "fp32";           ///< [precision] policy
+  std::optional<uint64_t> budgetBytes;      ///< [memory] budget
 
   /// Ok, or Usage/Unsupported naming the value that is out of range.
   Status check() const;

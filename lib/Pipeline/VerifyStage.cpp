@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace plimsoll;
 
 static bool isFused(Operation &op) {
-  return isa<graph::GroupOp, graph::ReadOp, graph::WriteOp, graph::ConstantOp, func::ReturnOp>(op) || op.hasTrait<graph::GraphLibrary>() ||
-         op.hasTrait<graph::GraphView>();
+  return isa<graph::GroupOp, graph::ReadOp, graph::WriteOp, graph::ConstantOp, func::ReturnOp>(op) ||
+         op.hasTrait<graph::GraphLibrary>() || op.hasTrait<graph::GraphView>();
 }
 
 static LogicalResult verifyFused(ModuleOp module) {
@@ -41,8 +41,11 @@ static LogicalResult verifyWindows(ModuleOp module) {
 }
 
 static LogicalResult verifyEntries(ModuleOp module) {
-  bool trains = module.lookupSymbol("train_step") || (module.lookupSymbol("accumulate") && module.lookupSymbol("apply"));
-  return trains && module.lookupSymbol("eval_step") ? success() : module.emitError("expected train_step, or accumulate and apply, and eval_step");
+  bool trains =
+      module.lookupSymbol("train_step") || (module.lookupSymbol("accumulate") && module.lookupSymbol("apply"));
+  return trains && module.lookupSymbol("eval_step")
+             ? success()
+             : module.emitError("expected train_step, or accumulate and apply, and eval_step");
 }
 
 LogicalResult plimsoll::verifyStage(ModuleOp module, Phase phase) {

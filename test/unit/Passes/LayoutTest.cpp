@@ -1,5 +1,5 @@
-// View resolution against brute force: the reference evaluator moves the elements of 0, 1, 2, ... through a chain of views, and the
-// window must find the same ones.
+// View resolution against brute force: the reference evaluator moves the elements of 0, 1, 2, ... through a chain of
+// views, and the window must find the same ones.
 #include "lib/Passes/Layout.h"
 #include "test/unit/Passes/PlanMachine.h"
 
@@ -65,7 +65,8 @@ struct Chain {
     copy.setName("g");
     OpBuilder builder = OpBuilder::atBlockEnd(&copy.getBody().front());
     // The chain is straight, so the clone's last op defines the last view.
-    Value result = copy.getBody().front().empty() ? Value(copy.getArgument(0)) : copy.getBody().front().back().getResult(0);
+    Value result =
+        copy.getBody().front().empty() ? Value(copy.getArgument(0)) : copy.getBody().front().back().getResult(0);
     func::ReturnOp::create(builder, copy.getLoc(), result);
     copy.setFunctionType(builder.getFunctionType(copy.getArgumentTypes(), {result.getType()}));
     HostTensor numbers = HostTensor::zeros(copy.getArgumentTypes()[0]);
@@ -132,7 +133,8 @@ std::vector<SmallVector<int64_t>> shapesOf(int64_t product, size_t mostRank) {
 
 } // namespace
 
-// Every reshape of every transposed tensor of 12 elements up to rank 4: a window exactly where strides can say it, and the right one.
+// Every reshape of every transposed tensor of 12 elements up to rank 4: a window exactly where strides can say it, and
+// the right one.
 TEST(Layout, everyReshapeOfATransposedTensor) {
   std::vector<SmallVector<int64_t>> shapes = shapesOf(12, 3), targets = shapesOf(12, 4);
   size_t windows = 0, refusals = 0;
@@ -160,7 +162,8 @@ TEST(Layout, everyReshapeOfATransposedTensor) {
   EXPECT_GT(refusals, 1000u);
 }
 
-// Random chains of all four views. A chain whose inner reshape has no window has none; else the window is the right one.
+// Random chains of all four views. A chain whose inner reshape has no window has none; else the window is the right
+// one.
 TEST(Layout, randomChainsOfViews) {
   std::mt19937 random(7);
   auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
@@ -238,7 +241,8 @@ TEST(Layout, emptyTensorsHaveWindows) {
 
 TEST(Layout, stateWritesNeedStorageOfTheirOwn) {
   PassContext pass;
-  OwningOpRef<ModuleOp> module = parseModule(pass.context, R"(graph.variable @v : tensor<2x2xf32> {kind = #graph.variable_kind<model_state>}
+  OwningOpRef<ModuleOp> module =
+      parseModule(pass.context, R"(graph.variable @v : tensor<2x2xf32> {kind = #graph.variable_kind<model_state>}
     func.func @f(%x: tensor<2x2xf32>) {
       %v = graph.read @v : tensor<2x2xf32>
       %c = graph.copy %x : tensor<2x2xf32>
@@ -251,6 +255,7 @@ TEST(Layout, stateWritesNeedStorageOfTheirOwn) {
   auto function = module->lookupSymbol<func::FuncOp>("f");
   for (Operation &op : function.getBody().front().without_terminator())
     own.push_back(hasOwnStorage(op.getResult(0)));
-  EXPECT_THAT(own, ElementsAre(false, true, true, false, false)); // read, copy, its reshape, its transpose, the read's reshape
+  EXPECT_THAT(
+      own, ElementsAre(false, true, true, false, false)); // read, copy, its reshape, its transpose, the read's reshape
   EXPECT_FALSE(hasOwnStorage(function.getArgument(0)));
 }

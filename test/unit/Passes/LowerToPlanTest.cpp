@@ -1,5 +1,5 @@
-// LowerToPlan: what the plan does to the bytes equals what the graph says, above all around state. Every plan here was also judged
-// by planner::validate (inside planner::plan) and by the plan dialect's verifier.
+// LowerToPlan: what the plan does to the bytes equals what the graph says, above all around state. Every plan here was
+// also judged by planner::validate (inside planner::plan) and by the plan dialect's verifier.
 #include "test/unit/Passes/PlanMachine.h"
 
 #include "dialects/Graph/Graph.h"
@@ -33,7 +33,8 @@ struct LowerToPlanTest : ::testing::Test {
     ASSERT_TRUE(succeeded(verify(*module))) << pass.messages;
   }
 
-  /// Runs `entry` twice from counting numbers (1, 2, 3, ...; constants their own values) and compares with the reference.
+  /// Runs `entry` twice from counting numbers (1, 2, 3, ...; constants their own values) and compares with the
+  /// reference.
   void expectSame(StringRef entry = "f") {
     Tensors start = startState();
     PlanMachine machine(program, target, start);
@@ -93,7 +94,9 @@ struct LowerToPlanTest : ::testing::Test {
       count += call.getCallee() == "copy";
     return count;
   }
-  template <typename Op> plan::OperandAttr operand(Op command, size_t index) { return cast<plan::OperandAttr>(command.getArguments()[index]); }
+  template <typename Op> plan::OperandAttr operand(Op command, size_t index) {
+    return cast<plan::OperandAttr>(command.getArguments()[index]);
+  }
 };
 
 } // namespace
@@ -303,7 +306,8 @@ TEST_F(LowerToPlanTest, concatAndPadAreWrittenInPieces) {
 
 // Offsets count bytes of the element: 8 for i64, 2 for f16, 1 for i1.
 TEST_F(LowerToPlanTest, offsetsFollowTheElementSize) {
-  lower(R"(graph.variable @i : tensor<4xi64> {kind = #graph.variable_kind<constant>, value = dense<[1, 2, 3, 4]> : tensor<4xi64>}
+  lower(
+      R"(graph.variable @i : tensor<4xi64> {kind = #graph.variable_kind<constant>, value = dense<[1, 2, 3, 4]> : tensor<4xi64>}
     graph.variable @h : tensor<4xf16> {kind = #graph.variable_kind<constant>, value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf16>}
     graph.variable @b : tensor<4xi1> {kind = #graph.variable_kind<constant>, value = dense<[true, false, false, true]> : tensor<4xi1>}
     func.func @f() -> (tensor<4xi64>, tensor<4xf16>, tensor<4xi1>) {
@@ -453,7 +457,8 @@ TEST_F(LowerToPlanTest, anOpWithoutACommandIsNamed) {
   ASSERT_FALSE(static_cast<bool>(lowered));
   EXPECT_EQ(lowered.status().code(), ExitCode::Unsupported);
   EXPECT_THAT(lowered.status().message(), HasSubstr("entry f cannot be lowered; see the errors above"));
-  EXPECT_THAT(pass.messages, HasSubstr("'graph.exp' op has no command; expected a kernel group, library operation or view here"));
+  EXPECT_THAT(pass.messages,
+              HasSubstr("'graph.exp' op has no command; expected a kernel group, library operation or view here"));
 }
 
 TEST_F(LowerToPlanTest, aGroupWithoutCodeIsNamed) {
@@ -489,7 +494,8 @@ TEST_F(LowerToPlanTest, aBudgetBelowThePeakDoesNotFit) {
   EXPECT_THAT(lowered.status().message(), HasSubstr("entry f: "));
 }
 
-// A read after a write would see the variable's bytes, not the value the graph means; buildTrainingStep forwards such values.
+// A read after a write would see the variable's bytes, not the value the graph means; buildTrainingStep forwards such
+// values.
 TEST_F(LowerToPlanTest, aReadAfterAWriteIsRefused) {
   module = parseModule(pass.context, R"(graph.variable @v : tensor<2xf32> {kind = #graph.variable_kind<model_state>}
     func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -500,7 +506,10 @@ TEST_F(LowerToPlanTest, aReadAfterAWriteIsRefused) {
     })");
   Result<plan::ProgramOp> lowered = lowerToPlan(*module, target, {});
   ASSERT_FALSE(static_cast<bool>(lowered));
-  EXPECT_THAT(pass.messages, HasSubstr("'graph.read' op reads @v after it was written; expected every read first (run --plimsoll-training-step)"));
+  EXPECT_THAT(
+      pass.messages,
+      HasSubstr(
+          "'graph.read' op reads @v after it was written; expected every read first (run --plimsoll-training-step)"));
 }
 
 TEST_F(LowerToPlanTest, aSecondWriteIsRefused) {
@@ -512,7 +521,10 @@ TEST_F(LowerToPlanTest, aSecondWriteIsRefused) {
       return
     })");
   EXPECT_FALSE(static_cast<bool>(lowerToPlan(*module, target, {})));
-  EXPECT_THAT(pass.messages, HasSubstr("'graph.write' op writes @v a second time; expected one write per entry (run --plimsoll-training-step)"));
+  EXPECT_THAT(
+      pass.messages,
+      HasSubstr(
+          "'graph.write' op writes @v a second time; expected one write per entry (run --plimsoll-training-step)"));
 }
 
 TEST_F(LowerToPlanTest, aWriteWithoutOwnStorageIsRefused) {
@@ -522,7 +534,8 @@ TEST_F(LowerToPlanTest, aWriteWithoutOwnStorageIsRefused) {
       return
     })");
   EXPECT_FALSE(static_cast<bool>(lowerToPlan(*module, target, {})));
-  EXPECT_THAT(pass.messages, HasSubstr("'graph.write' op writes a value without storage of its own (run --plimsoll-materialize)"));
+  EXPECT_THAT(pass.messages,
+              HasSubstr("'graph.write' op writes a value without storage of its own (run --plimsoll-materialize)"));
 }
 
 TEST_F(LowerToPlanTest, aReturnedOldValueIsRefused) {

@@ -1,5 +1,5 @@
-// A slow machine for plans. Kernels and library calls read all their operands before they write, so a wrong in-place offer is not
-// seen here (Codegen's tests judge those); wrong addresses, orders, windows and lifetimes are.
+// A slow machine for plans. Kernels and library calls read all their operands before they write, so a wrong in-place
+// offer is not seen here (Codegen's tests judge those); wrong addresses, orders, windows and lifetimes are.
 #include "test/unit/Passes/PlanMachine.h"
 
 #include "dialects/Graph/Graph.h"
@@ -26,18 +26,22 @@ PassContext::PassContext()
   context.loadDialect<graph::GraphDialect, plan::PlanDialect, func::FuncDialect>();
 }
 
-OwningOpRef<ModuleOp> parseModule(MLIRContext &context, StringRef text) { return parseSourceString<ModuleOp>(text, &context); }
+OwningOpRef<ModuleOp> parseModule(MLIRContext &context, StringRef text) {
+  return parseSourceString<ModuleOp>(text, &context);
+}
 
 //===--- the target ---===//
 
-FailureOr<KernelInfo> FakeTarget::addKernel(graph::GroupOp group, ArrayRef<OperandLayout> inputs, ArrayRef<OperandLayout> outputs) {
+FailureOr<KernelInfo> FakeTarget::addKernel(graph::GroupOp group, ArrayRef<OperandLayout> inputs,
+                                            ArrayRef<OperandLayout> outputs) {
   if (refuseKernels)
     return group.emitOpError("has no code here");
   if (!kernels)
     kernels = ModuleOp::create(group.getLoc());
   std::string name = "k" + std::to_string(std::distance(kernels->getBody()->begin(), kernels->getBody()->end()));
   OpBuilder builder = OpBuilder::atBlockEnd(kernels->getBody());
-  auto function = func::FuncOp::create(builder, group.getLoc(), name, builder.getFunctionType(group.getInputs().getTypes(), group.getResultTypes()));
+  auto function = func::FuncOp::create(builder, group.getLoc(), name,
+                                       builder.getFunctionType(group.getInputs().getTypes(), group.getResultTypes()));
   builder.setInsertionPointToStart(function.addEntryBlock());
   IRMapping map;
   map.map(group.getInputs(), function.getArguments());
@@ -59,11 +63,13 @@ Result<uint64_t> FakeTarget::workspaceBytes(const runtime::CallSpec &call) {
 static void fillAround(std::vector<char> &arena, plan::ProgramOp program) {
   std::vector<char> fresh(arena.size(), static_cast<char>(0xFF));
   for (auto buffer : program.getBody().getOps<plan::BufferOp>())
-    std::copy_n(arena.begin() + static_cast<int64_t>(buffer.getOffset()), buffer.getBytes(), fresh.begin() + static_cast<int64_t>(buffer.getOffset()));
+    std::copy_n(arena.begin() + static_cast<int64_t>(buffer.getOffset()), buffer.getBytes(),
+                fresh.begin() + static_cast<int64_t>(buffer.getOffset()));
   arena = std::move(fresh);
 }
 
-PlanMachine::PlanMachine(plan::ProgramOp planned, FakeTarget &chosen, const Tensors &state) : program(planned), target(chosen) {
+PlanMachine::PlanMachine(plan::ProgramOp planned, FakeTarget &chosen, const Tensors &state)
+    : program(planned), target(chosen) {
   arena.resize((*program.getBody().getOps<plan::ArenaOp>().begin()).getBytes());
   for (auto buffer : program.getBody().getOps<plan::BufferOp>()) {
     auto value = state.find(buffer.getSymName().str());
@@ -94,7 +100,8 @@ uint64_t PlanMachine::addressOf(plan::OperandAttr window) {
 }
 
 // Calls `visit` with the byte address of each element, in row-major order.
-static void forEachElement(plan::OperandAttr window, uint64_t base, size_t elementBytes, function_ref<void(uint64_t)> visit) {
+static void forEachElement(plan::OperandAttr window, uint64_t base, size_t elementBytes,
+                           function_ref<void(uint64_t)> visit) {
   reference::forEachIndex(window.getType().getShape(), [&](ArrayRef<int64_t> index) {
     int64_t at = 0;
     for (auto [i, stride] : llvm::zip_equal(index, window.getStrides()))
@@ -103,12 +110,17 @@ static void forEachElement(plan::OperandAttr window, uint64_t base, size_t eleme
   });
 }
 
-static size_t elementBytes(RankedTensorType type) { return std::max<size_t>(type.getElementType().getIntOrFloatBitWidth() / 8, 1); }
+static size_t elementBytes(RankedTensorType type) {
+  return std::max<size_t>(type.getElementType().getIntOrFloatBitWidth() / 8, 1);
+}
 
 HostTensor PlanMachine::load(plan::OperandAttr window) {
   std::vector<char> bytes;
   size_t size = elementBytes(window.getType());
-  forEachElement(window, addressOf(window), size, [&](uint64_t at) { bytes.insert(bytes.end(), arena.begin() + static_cast<int64_t>(at), arena.begin() + static_cast<int64_t>(at + size)); });
+  forEachElement(window, addressOf(window), size, [&](uint64_t at) {
+    bytes.insert(bytes.end(), arena.begin() + static_cast<int64_t>(at),
+                 arena.begin() + static_cast<int64_t>(at + size));
+  });
   return *reference::fromBytes(window.getType(), bytes);
 }
 
@@ -147,7 +159,9 @@ void PlanMachine::call(plan::CallOp op) {
       continue;
     }
     ArrayRef<int64_t> shape = operand.getType().getShape(), strides = operand.getStrides();
-    spec.operands.push_back({*artifactType(operand.getType().getElementType()), {shape.begin(), shape.end()}, {strides.begin(), strides.end()},
+    spec.operands.push_back({*artifactType(operand.getType().getElementType()),
+                             {shape.begin(), shape.end()},
+                             {strides.begin(), strides.end()},
                              static_cast<artifact::Access>(operand.getAccess())});
     addresses.push_back(address);
   }

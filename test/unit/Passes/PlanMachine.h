@@ -1,5 +1,5 @@
-// Runs plans without a machine: a target whose kernels are the reference evaluator, and an arena of bytes. What a plan computes
-// can so be compared with what the graph means, whatever code generation and the fast kernels do.
+// Runs plans without a machine: a target whose kernels are the reference evaluator, and an arena of bytes. What a plan
+// computes can so be compared with what the graph means, whatever code generation and the fast kernels do.
 #pragma once
 
 #include "dialects/Plan/Plan.h"
@@ -31,10 +31,12 @@ private:
 
 mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context, llvm::StringRef text);
 
-/// A target that accepts everything: kernel kN is the N-th group, a library call named in `scratch` needs that many bytes.
+/// A target that accepts everything: kernel kN is the N-th group, a library call named in `scratch` needs that many
+/// bytes.
 class FakeTarget : public CompileTarget {
 public:
-  mlir::FailureOr<KernelInfo> addKernel(graph::GroupOp group, llvm::ArrayRef<OperandLayout> inputs, llvm::ArrayRef<OperandLayout> outputs) override;
+  mlir::FailureOr<KernelInfo> addKernel(graph::GroupOp group, llvm::ArrayRef<OperandLayout> inputs,
+                                        llvm::ArrayRef<OperandLayout> outputs) override;
   Result<uint64_t> workspaceBytes(const runtime::CallSpec &call) override;
 
   std::map<std::string, uint64_t> scratch;
@@ -43,7 +45,8 @@ public:
   std::vector<runtime::CallSpec> calls;      ///< every library call asked about, in order
 };
 
-/// The arena of a program and what runs on it. Bytes that hold no variable are filled with 0xFF (NaN, -1) before each run.
+/// The arena of a program and what runs on it. Bytes that hold no variable are filled with 0xFF (NaN, -1) before each
+/// run.
 class PlanMachine {
 public:
   PlanMachine(plan::ProgramOp planned, FakeTarget &chosen, const Tensors &state);

@@ -1,6 +1,6 @@
-// Random entries, planned and run on bytes, against what the graph says. They mix views, library calls, pieces, state that is read,
-// replaced, swapped, reset and returned, and results that are arguments or constants. Two runs each, so that a value left in the wrong
-// place by the first is seen by the second.
+// Random entries, planned and run on bytes, against what the graph says. They mix views, library calls, pieces, state
+// that is read, replaced, swapped, reset and returned, and results that are arguments or constants. Two runs each, so
+// that a value left in the wrong place by the first is seen by the second.
 #include "test/unit/Passes/PlanMachine.h"
 
 #include "dialects/Graph/Graph.h"
@@ -17,8 +17,8 @@ using namespace plimsoll::test;
 
 namespace {
 
-/// Writes one random function over 2x3 and 3x2 tensors. Numbers stay small integers scaled by a half, so that any order of summing
-/// gives the same bits.
+/// Writes one random function over 2x3 and 3x2 tensors. Numbers stay small integers scaled by a half, so that any order
+/// of summing gives the same bits.
 class Writer {
 public:
   explicit Writer(unsigned seed) : random(seed) {}
@@ -26,7 +26,9 @@ public:
   std::string write() {
     int variables = 1 + below(3);
     for (int i = 0; i < variables; ++i)
-      head += "graph.variable @v" + std::to_string(i) + " : tensor<2x3xf32> {kind = #graph.variable_kind<model_state>, fill = " + std::to_string(i + 1) + ".0 : f64}\n";
+      head += "graph.variable @v" + std::to_string(i) +
+              " : tensor<2x3xf32> {kind = #graph.variable_kind<model_state>, fill = " + std::to_string(i + 1) +
+              ".0 : f64}\n";
     values.push_back("%x");
     for (int i = 0; i < variables; ++i)
       values.push_back(define("graph.read @v" + std::to_string(i) + " : " + type));
@@ -39,8 +41,8 @@ public:
       if (below(4) == 0 && !unwritten.empty())
         writeState(unwritten);
     }
-    return head + "func.func @f(%x: " + type + ") -> (" + type + ", " + type + ", " + type + ") {\n" + body + "return " + pick() + ", " + pick() + ", " + pick() + " : " + type + ", " + type +
-           ", " + type + "\n}\n";
+    return head + "func.func @f(%x: " + type + ") -> (" + type + ", " + type + ", " + type + ") {\n" + body +
+           "return " + pick() + ", " + pick() + ", " + pick() + " : " + type + ", " + type + ", " + type + "\n}\n";
   }
 
 private:
@@ -69,7 +71,9 @@ private:
     case 2:
       return values.push_back(define("graph.neg " + pick() + " : " + type));
     case 3: { // through a matrix product with a one-hot matrix: exact
-      std::string a = pick(), hot = define("graph.constant dense<[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.0]]> : tensor<3x3xf32>");
+      std::string a = pick(),
+                  hot = define(
+                      "graph.constant dense<[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.0]]> : tensor<3x3xf32>");
       return values.push_back(define("graph.dot " + a + ", " + hot + " : (" + type + ", tensor<3x3xf32>) -> " + type));
     }
     case 4: { // back through two transposes and a reshape that needs a copy
@@ -79,11 +83,14 @@ private:
     case 5: { // concat of two slices
       std::string a = define("graph.slice " + pick() + " [0, 0] [1, 1] : " + type + " -> tensor<2x1xf32>");
       std::string b = define("graph.slice " + pick() + " [0, 1] [1, 1] : " + type + " -> tensor<2x2xf32>");
-      return values.push_back(define("graph.concat " + b + ", " + a + " axis 1 : (tensor<2x2xf32>, tensor<2x1xf32>) -> " + type));
+      return values.push_back(
+          define("graph.concat " + b + ", " + a + " axis 1 : (tensor<2x2xf32>, tensor<2x1xf32>) -> " + type));
     }
     case 6: { // pad a slice
       std::string a = define("graph.slice " + pick() + " [1, 0] [1, 2] : " + type + " -> tensor<1x2xf32>");
-      return values.push_back(define("graph.pad " + a + " low [1, 0] high [0, 0] interior [0, 1] {value = 0.5 : f64} : tensor<1x2xf32> -> " + type));
+      return values.push_back(
+          define("graph.pad " + a +
+                 " low [1, 0] high [0, 0] interior [0, 1] {value = 0.5 : f64} : tensor<1x2xf32> -> " + type));
     }
     case 7: { // reduce and spread
       std::string a = define("graph.reduce_max " + pick() + " [1] : " + type + " -> tensor<2xf32>");

@@ -105,20 +105,28 @@ TEST_F(RecipeTest, absentKeysKeepTheirDefaults) {
 }
 
 TEST_F(RecipeTest, mistakesAreNamedWithTheirLine) {
-  EXPECT_THAT(errorOf("model = \"m\"\nmodle = 1\n"),
-              EndsWith("line 2: unknown key 'modle'; known: model, [bind], [loss], [train], [optimizer], [precision], [memory]"));
-  EXPECT_THAT(errorOf("[optimizer]\nlr = 0.1\n"),
-              EndsWith("line 2: unknown key 'lr' in [optimizer]; known keys: kind, momentum, nesterov, betas, eps, weight_decay, no_decay"));
-  EXPECT_THAT(errorOf("model = 5\n"), EndsWith("line 1: key 'model' in [recipe] has the wrong type or range; expected a string"));
-  EXPECT_THAT(errorOf("[bind]\nbatch = \"four\"\n"), EndsWith("line 1: key 'bind' in [recipe] has the wrong type or range; expected a table of integers"));
+  EXPECT_THAT(
+      errorOf("model = \"m\"\nmodle = 1\n"),
+      EndsWith(
+          "line 2: unknown key 'modle'; known: model, [bind], [loss], [train], [optimizer], [precision], [memory]"));
+  EXPECT_THAT(errorOf("[optimizer]\nlr = 0.1\n"), EndsWith("line 2: unknown key 'lr' in [optimizer]; known keys: kind, "
+                                                           "momentum, nesterov, betas, eps, weight_decay, no_decay"));
+  EXPECT_THAT(errorOf("model = 5\n"),
+              EndsWith("line 1: key 'model' in [recipe] has the wrong type or range; expected a string"));
+  EXPECT_THAT(errorOf("[bind]\nbatch = \"four\"\n"),
+              EndsWith("line 1: key 'bind' in [recipe] has the wrong type or range; expected a table of integers"));
   EXPECT_THAT(errorOf("bind = 4\n"), HasSubstr("expected a table of integers"));
-  EXPECT_THAT(errorOf("[train]\n\nbatch_norm = 1\n"), EndsWith("line 3: key 'batch_norm' in [train] has the wrong type or range; expected true or false"));
+  EXPECT_THAT(errorOf("[train]\n\nbatch_norm = 1\n"),
+              EndsWith("line 3: key 'batch_norm' in [train] has the wrong type or range; expected true or false"));
   EXPECT_THAT(errorOf("[train]\naccumulation = 1.5\n"), EndsWith("expected an integer"));
   EXPECT_THAT(errorOf("[train]\nclip_norm = \"1\"\n"), EndsWith("expected a number"));
   EXPECT_THAT(errorOf("[train]\nfreeze = [\"a\", 1]\n"), EndsWith("expected a list of strings"));
   EXPECT_THAT(errorOf("[train]\nfreeze = \"a\"\n"), EndsWith("expected a list of strings"));
   EXPECT_THAT(errorOf("[optimizer]\nbetas = [0.9]\n"), EndsWith("expected two numbers"));
-  EXPECT_THAT(errorOf("[memory]\nbudget = \"much\"\n"), EndsWith("key 'budget' in [memory] has the wrong type or range; expected a size such as \"1.5GB\" or \"512MiB\""));
+  EXPECT_THAT(
+      errorOf("[memory]\nbudget = \"much\"\n"),
+      EndsWith(
+          "key 'budget' in [memory] has the wrong type or range; expected a size such as \"1.5GB\" or \"512MiB\""));
   EXPECT_THAT(errorOf("loss = 3\n"), EndsWith("line 1: 'loss' has the wrong type; expected a table [loss]"));
   EXPECT_THAT(errorOf("model = \n"), HasSubstr("recipe.toml': line 1: "));
   EXPECT_THAT(errorOf("[train\n"), HasSubstr("line 1: "));
@@ -132,18 +140,25 @@ TEST_F(RecipeTest, aMissingFileIsNamed) {
 }
 
 TEST(RecipeCheck, valuesOutOfRangeAreNamed) {
-  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.kind = "lion"; }), "unknown optimizer 'lion'; expected sgd, adam or adamw");
-  EXPECT_EQ(checkOf([](Recipe &r) { r.loss = "hinge"; }), "unknown loss 'hinge'; expected cross_entropy or mse, or none to use the model's own");
+  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.kind = "lion"; }),
+            "unknown optimizer 'lion'; expected sgd, adam or adamw");
+  EXPECT_EQ(checkOf([](Recipe &r) { r.loss = "hinge"; }),
+            "unknown loss 'hinge'; expected cross_entropy or mse, or none to use the model's own");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.accumulation = 0; }), "accumulation is 0, expected 1 to 1,000,000");
-  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.accumulation = 1'000'001; }), "accumulation is 1000001, expected 1 to 1,000,000");
-  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.clipNorm = -1; }), "clip_norm must be positive, 0 for no clipping, or inf to measure only");
-  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.clipNorm = std::nan(""); }), "clip_norm must be positive, 0 for no clipping, or inf to measure only");
+  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.accumulation = 1'000'001; }),
+            "accumulation is 1000001, expected 1 to 1,000,000");
+  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.clipNorm = -1; }),
+            "clip_norm must be positive, 0 for no clipping, or inf to measure only");
+  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.clipNorm = std::nan(""); }),
+            "clip_norm must be positive, 0 for no clipping, or inf to measure only");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.nesterov = true; }), "nesterov needs a momentum above 0");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.beta2 = 1; }), "betas and momentum must lie in [0, 1)");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.momentum = -0.5; }), "betas and momentum must lie in [0, 1)");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.epsilon = -1; }), "eps and weight_decay must not be negative");
-  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.weightDecay = std::numeric_limits<double>::infinity(); }), "eps and weight_decay must not be negative");
-  EXPECT_EQ(checkOf([](Recipe &r) { r.precision = "int4"; }, ExitCode::Unsupported), "precision 'int4' is not supported by this version; expected fp32");
+  EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.weightDecay = std::numeric_limits<double>::infinity(); }),
+            "eps and weight_decay must not be negative");
+  EXPECT_EQ(checkOf([](Recipe &r) { r.precision = "int4"; }, ExitCode::Unsupported),
+            "precision 'int4' is not supported by this version; expected fp32");
   EXPECT_EQ(checkOf([](Recipe &r) { r.bindings["seq"] = 0; }), "dimension 'seq' is bound to 0, expected at least 1");
 }
 
@@ -153,10 +168,13 @@ TEST(RecipeJson, saysWhatMattersInOneOrder) {
   recipe.optimizer.beta1 = 0.5; // short binary fractions: JSON prints all digits
   recipe.optimizer.beta2 = 0.75;
   recipe.optimizer.clipNorm = std::numeric_limits<double>::infinity(); // measures only, so it changes nothing
-  EXPECT_EQ(recipe.toJson(), R"({"accumulation":1,"bind":{"batch":1,"seq":2},"freeze":[],"loss":"model","optimizer":{"betas":[0.5,0.75],"eps":1e-08,)"
-                             R"("kind":"adamw","no_decay":[],"weight_decay":0},"precision":"fp32"})");
+  EXPECT_EQ(
+      recipe.toJson(),
+      R"({"accumulation":1,"bind":{"batch":1,"seq":2},"freeze":[],"loss":"model","optimizer":{"betas":[0.5,0.75],"eps":1e-08,)"
+      R"("kind":"adamw","no_decay":[],"weight_decay":0},"precision":"fp32"})");
   recipe.optimizer.kind = "sgd";
   recipe.optimizer.clipNorm = 0.5;
   EXPECT_THAT(recipe.toJson(), HasSubstr(R"("clip_norm":0.5)"));
-  EXPECT_THAT(recipe.toJson(), HasSubstr(R"({"kind":"sgd","momentum":0,"nesterov":false,"no_decay":[],"weight_decay":0})"));
+  EXPECT_THAT(recipe.toJson(),
+              HasSubstr(R"({"kind":"sgd","momentum":0,"nesterov":false,"no_decay":[],"weight_decay":0})"));
 }

@@ -1,5 +1,5 @@
-// The entries of a training binary as evaluated numbers: optimizers against PyTorch's, clipping, accumulation, masked windows, state.
-// In most tests the loss is sum(w*g), so that the gradient of w is the input g itself.
+// The entries of a training binary as evaluated numbers: optimizers against PyTorch's, clipping, accumulation, masked
+// windows, state. In most tests the loss is sum(w*g), so that the gradient of w is the input g itself.
 #include "test/unit/Passes/PlanMachine.h"
 
 #include "dialects/Graph/Graph.h"
@@ -43,7 +43,9 @@ struct TrainingStepTest : ::testing::Test {
     auto shape = static_cast<int64_t>(values.size());
     return HostTensor::ofFloats(RankedTensorType::get({shape}, Float32Type::get(&pass.context)), std::move(values));
   }
-  HostTensor scalar(double value) { return HostTensor::ofFloats(RankedTensorType::get({}, Float32Type::get(&pass.context)), {value}); }
+  HostTensor scalar(double value) {
+    return HostTensor::ofFloats(RankedTensorType::get({}, Float32Type::get(&pass.context)), {value});
+  }
   HostTensor labels(std::vector<int64_t> values) {
     auto shape = static_cast<int64_t>(values.size());
     return HostTensor::ofInts(RankedTensorType::get({shape}, IntegerType::get(&pass.context, 32)), std::move(values));
@@ -56,7 +58,8 @@ struct TrainingStepTest : ::testing::Test {
 
 /// loss = sum(w*g) with a constant weight; gradients arrive as input.
 std::string dotLoss(size_t size, StringRef more = "") {
-  return llvm::formatv(R"(graph.variable @w : tensor<{0}xf32> {{kind = #graph.variable_kind<parameter>, fill = 0.0 : f64}
+  return llvm::formatv(
+             R"(graph.variable @w : tensor<{0}xf32> {{kind = #graph.variable_kind<parameter>, fill = 0.0 : f64}
     {1}
     func.func @forward(%g: tensor<{0}xf32> {{graph.name = "g"}) -> (tensor<f32> {{graph.role = "loss"}, tensor<f32> {{graph.role = "weight"}) {{
       %w = graph.read @w : tensor<{0}xf32>
@@ -64,7 +67,9 @@ std::string dotLoss(size_t size, StringRef more = "") {
       %loss = graph.reduce_sum %p [0] : tensor<{0}xf32> -> tensor<f32>
       %one = graph.constant dense<1.0> : tensor<f32>
       return %loss, %one : tensor<f32>, tensor<f32>
-    })", size, more).str();
+    })",
+             size, more)
+      .str();
 }
 
 } // namespace
@@ -96,19 +101,30 @@ OptimizerRecipe adam(const char *kind, double decay, double beta1 = 0.9, double 
   return recipe;
 }
 
-// By hand, sgd with momentum: buf = 0.5, w = 1 - 0.05 = 0.95; buf = 0.45 - 1 = -0.55, w = 1.005; buf = -0.495 + 2 = 1.505, w = 0.8545.
+// By hand, sgd with momentum: buf = 0.5, w = 1 - 0.05 = 0.95; buf = 0.45 - 1 = -0.55, w = 1.005; buf = -0.495 + 2
+// = 1.505, w = 0.8545.
 const OptimizerCase optimizerCases[] = {
     {"sgd", sgd(0, false, 0), {{0.949999988, -1.97500002}, {1.04999995, -1.98750007}, {0.849999964, -2.03750014}}},
-    {"sgdDecay", sgd(0, false, 0.01), {{0.949000001, -1.97300005}, {1.048051, -1.98352706}, {0.847002983, -2.03154349}}},
+    {"sgdDecay",
+     sgd(0, false, 0.01),
+     {{0.949000001, -1.97300005}, {1.048051, -1.98352706}, {0.847002983, -2.03154349}}},
     {"momentum", sgd(0.9, false, 0), {{0.949999988, -1.97500002}, {1.005, -1.96500003}, {0.854499996, -2.00600004}}},
-    {"momentumDecay", sgd(0.9, false, 0.01), {{0.949000001, -1.97300005}, {1.00215101, -1.95922709}, {0.848984778, -1.99487221}}},
+    {"momentumDecay",
+     sgd(0.9, false, 0.01),
+     {{0.949000001, -1.97300005}, {1.00215101, -1.95922709}, {0.848984778, -1.99487221}}},
     {"nesterov", sgd(0.9, true, 0), {{0.904999971, -1.95249999}, {1.05449998, -1.95599997}, {0.71904999, -2.04290009}}},
-    {"nesterovDecay", sgd(0.9, true, 0.01), {{0.903100014, -1.94869995}, {1.0500741, -1.94687748}, {0.711168468, -2.02704191}}},
+    {"nesterovDecay",
+     sgd(0.9, true, 0.01),
+     {{0.903100014, -1.94869995}, {1.0500741, -1.94687748}, {0.711168468, -2.02704191}}},
     {"adam", adam("adam", 0), {{0.900000036, -1.89999998}, {0.936610401, -1.87336624}, {0.894644856, -1.91909945}}},
-    {"adamDecay", adam("adam", 0.01), {{0.900000036, -1.89999998}, {0.935523689, -1.86483824}, {0.892965734, -1.90554786}}},
+    {"adamDecay",
+     adam("adam", 0.01),
+     {{0.900000036, -1.89999998}, {0.935523689, -1.86483824}, {0.892965734, -1.90554786}}},
     {"adamw", adam("adamw", 0), {{0.900000036, -1.89999998}, {0.936610401, -1.87336624}, {0.894644856, -1.91909945}}},
     {"adamwDecay", adam("adamw", 0.01), {{0.899000049, -1.898}, {0.934711397, -1.86946833}, {0.891811132, -1.9133321}}},
-    {"adamwBetas", adam("adamw", 0.1, 0.8, 0.95, 1e-3), {{0.890199602, -1.88039839}, {0.923088193, -1.84045625}, {0.867644489, -1.87562656}}},
+    {"adamwBetas",
+     adam("adamw", 0.1, 0.8, 0.95, 1e-3),
+     {{0.890199602, -1.88039839}, {0.923088193, -1.84045625}, {0.867644489, -1.87562656}}},
 };
 
 struct OptimizerTest : TrainingStepTest, ::testing::WithParamInterface<OptimizerCase> {};
@@ -126,14 +142,16 @@ TEST_P(OptimizerTest, firstThreeStepsEqualPyTorch) {
   }
   EXPECT_EQ(state.at("optimizer.step").ints[0], 3);
 }
-INSTANTIATE_TEST_SUITE_P(PyTorch, OptimizerTest, ::testing::ValuesIn(optimizerCases), [](const auto &instance) { return instance.param.name; });
+INSTANTIATE_TEST_SUITE_P(PyTorch, OptimizerTest, ::testing::ValuesIn(optimizerCases),
+                         [](const auto &instance) { return instance.param.name; });
 
 // Two parameters of the same value and gradient, one excluded from decay by pattern.
 TEST_F(TrainingStepTest, decayGroupsFollowTheNamePatterns) {
   for (const char *kind : {"sgd", "adam", "adamw"}) {
     OptimizerRecipe recipe = adam(kind, 0.5);
     recipe.noDecay = {"*.bias", "emb.?"};
-    ASSERT_TRUE(build(R"(graph.variable @a.weight : tensor<1xf32> {kind = #graph.variable_kind<parameter>, fill = 2.0 : f64}
+    ASSERT_TRUE(
+        build(R"(graph.variable @a.weight : tensor<1xf32> {kind = #graph.variable_kind<parameter>, fill = 2.0 : f64}
       graph.variable @a.bias : tensor<1xf32> {kind = #graph.variable_kind<parameter>, fill = 2.0 : f64}
       graph.variable @emb.w : tensor<1xf32> {kind = #graph.variable_kind<parameter>, fill = 2.0 : f64}
       func.func @forward(%g: tensor<1xf32> {graph.name = "g"}) -> (tensor<f32> {graph.role = "loss"}, tensor<f32> {graph.role = "weight"}) {
@@ -146,11 +164,14 @@ TEST_F(TrainingStepTest, decayGroupsFollowTheNamePatterns) {
         %loss = graph.reduce_sum %p [0] : tensor<1xf32> -> tensor<f32>
         %one = graph.constant dense<1.0> : tensor<f32>
         return %loss, %one : tensor<f32>, tensor<f32>
-      })", recipe)) << pass.messages;
+      })",
+              recipe))
+        << pass.messages;
     run("train_step", {{"g", floats({0})}, {"lr", scalar(0.25)}});
     EXPECT_EQ(value("a.bias")[0], 2) << kind;
     EXPECT_EQ(value("emb.w")[0], 2) << kind;
-    // sgd: 2 - 0.25*(0.5*2); adam: the decay is the whole gradient, so one step of lr; adamw: 2*(1 - 0.25*0.5). All 1.75.
+    // sgd: 2 - 0.25*(0.5*2); adam: the decay is the whole gradient, so one step of lr; adamw: 2*(1 - 0.25*0.5).
+    // All 1.75.
     EXPECT_NEAR(value("a.weight")[0], 1.75, 1e-6) << kind;
   }
 }
@@ -192,11 +213,12 @@ TEST_F(ClipTest, theNormSpansAllParameters) {
       %loss = graph.add %s, %t : tensor<f32>
       %one = graph.constant dense<1.0> : tensor<f32>
       return %loss, %one : tensor<f32>, tensor<f32>
-    })", clipped(3.5)));
+    })",
+                    clipped(3.5)));
   HostTensor h = HostTensor::ofFloats(RankedTensorType::get({1, 2}, Float32Type::get(&pass.context)), {6, 3});
   Tensors results = run("train_step", {{"g", floats({2})}, {"h", h}, {"lr", scalar(1)}});
   EXPECT_FLOAT_EQ(results.at("grad_norm").floats[0], 7); // sqrt(4 + 36 + 9)
-  EXPECT_NEAR(value("a")[0], -1, 1e-6);                   // halved
+  EXPECT_NEAR(value("a")[0], -1, 1e-6);                  // halved
   EXPECT_NEAR(value("b")[0], -3, 1e-6);
   EXPECT_NEAR(value("b")[1], -1.5, 1e-6);
 }
@@ -204,7 +226,8 @@ TEST_F(ClipTest, theNormSpansAllParameters) {
 TEST_F(ClipTest, aNormBelowTheLimitEditsNothing) {
   ASSERT_TRUE(build(dotLoss(2), clipped(1)));
   // Norm 0.5; the values are no short binary fractions, so that any factor but 1 would show.
-  std::vector<double> gradient = {reference::roundToElement(0.3, Float32Type::get(&pass.context)), reference::roundToElement(0.4, Float32Type::get(&pass.context))};
+  std::vector<double> gradient = {reference::roundToElement(0.3, Float32Type::get(&pass.context)),
+                                  reference::roundToElement(0.4, Float32Type::get(&pass.context))};
   run("train_step", {{"g", floats(gradient)}, {"lr", scalar(1)}});
   EXPECT_THAT(value("w"), ElementsAre(-gradient[0], -gradient[1]));
 }
@@ -246,7 +269,8 @@ TEST_F(ClipTest, aNonFiniteGradientChangesNothing) {
 namespace {
 /// Linear classifier over N rows: mean of cross-entropy over labels other than -100, as the importer builds it.
 std::string classifier(int64_t rows) {
-  return llvm::formatv(R"(graph.variable @w : tensor<2x3xf32> {{kind = #graph.variable_kind<parameter>, fill = 0.25 : f64}
+  return llvm::formatv(
+             R"(graph.variable @w : tensor<2x3xf32> {{kind = #graph.variable_kind<parameter>, fill = 0.25 : f64}
     func.func @forward(%x: tensor<{0}x2xf32> {{graph.name = "x"}, %l: tensor<{0}xi32> {{graph.name = "l"})
         -> (tensor<f32> {{graph.role = "loss"}, tensor<f32> {{graph.role = "weight"}, tensor<{0}x3xf32> {{graph.name = "logits"}) {{
       %w = graph.read @w : tensor<2x3xf32>
@@ -261,7 +285,9 @@ std::string classifier(int64_t rows) {
       %sum = graph.reduce_sum %losses#0 [0] : tensor<{0}xf32> -> tensor<f32>
       %loss = graph.div %sum, %divisor : tensor<f32>
       return %loss, %n, %logits : tensor<f32>, tensor<f32>, tensor<{0}x3xf32>
-    })", rows).str();
+    })",
+             rows)
+      .str();
 }
 
 struct AccumulationTest : TrainingStepTest {
@@ -270,12 +296,14 @@ struct AccumulationTest : TrainingStepTest {
     return HostTensor::ofFloats(RankedTensorType::get({count, 2}, Float32Type::get(&pass.context)), std::move(values));
   }
   HostTensor spreadWeights() {
-    return HostTensor::ofFloats(RankedTensorType::get({2, 3}, Float32Type::get(&pass.context)), {0.5, -0.25, 0.75, -1, 0.125, 0.375});
+    return HostTensor::ofFloats(RankedTensorType::get({2, 3}, Float32Type::get(&pass.context)),
+                                {0.5, -0.25, 0.75, -1, 0.125, 0.375});
   }
 };
 } // namespace
 
-// Three micro-batches with 2, 1 and 0 counted rows against the six rows at once: same loss, same weights, one optimizer step.
+// Three micro-batches with 2, 1 and 0 counted rows against the six rows at once: same loss, same weights, one optimizer
+// step.
 TEST_F(AccumulationTest, unevenMicroBatchesEqualTheUnsplitBatch) {
   const std::vector<double> x = {1, 2, -1, 0.5, 3, -2, 0.25, 1, 5, 5, -4, 2};
   const std::vector<int64_t> l = {0, 2, 1, -100, -100, -100};
@@ -292,7 +320,8 @@ TEST_F(AccumulationTest, unevenMicroBatchesEqualTheUnsplitBatch) {
       ASSERT_TRUE(build(classifier(2), recipe));
       state.at("w") = spreadWeights();
       for (size_t i = 0; i < 3; ++i)
-        run("accumulate", {{"x", rows({x.begin() + 4 * i, x.begin() + 4 * i + 4})}, {"l", labels({l.begin() + 2 * i, l.begin() + 2 * i + 2})}});
+        run("accumulate", {{"x", rows({x.begin() + 4 * i, x.begin() + 4 * i + 4})},
+                           {"l", labels({l.begin() + 2 * i, l.begin() + 2 * i + 2})}});
       EXPECT_EQ(state.at("optimizer.step").ints[0], 0); // no step before apply
       Tensors results = run("apply", {{"lr", scalar(0.1)}});
       EXPECT_EQ(results.at("tokens").floats[0], 3);
@@ -323,7 +352,8 @@ TEST_F(AccumulationTest, theLossIsTheMeanOverTokens) {
       %n = graph.reduce_sum %m [0] : tensor<3xf32> -> tensor<f32>
       %loss = graph.div %sum, %n : tensor<f32>
       return %loss, %n : tensor<f32>, tensor<f32>
-    })", recipe));
+    })",
+                    recipe));
   run("accumulate", {{"t", floats({4, 9, 9})}, {"m", floats({1, 0, 0})}});
   run("accumulate", {{"t", floats({1, 1, 2})}, {"m", floats({1, 1, 1})}});
   Tensors results = run("apply", {{"lr", scalar(1)}});
@@ -398,7 +428,9 @@ TEST_F(AccumulationTest, theMachineRunsTheSameWindow) {
 //===--- what is (not) updated ---===//
 
 TEST_F(TrainingStepTest, frozenAndDeadParametersCostNothing) {
-  ASSERT_TRUE(build(dotLoss(2, R"(graph.variable @dead : tensor<2xf32> {kind = #graph.variable_kind<parameter>, fill = 1.0 : f64})"), adam("adamw", 0.1)));
+  ASSERT_TRUE(build(
+      dotLoss(2, R"(graph.variable @dead : tensor<2xf32> {kind = #graph.variable_kind<parameter>, fill = 1.0 : f64})"),
+      adam("adamw", 0.1)));
   run("train_step", {{"g", floats({1, 1})}, {"lr", scalar(0.1)}});
   EXPECT_FALSE(hasVariable("dead.exp_avg"));
   EXPECT_EQ(value("dead")[0], 1); // not decayed
@@ -413,7 +445,8 @@ TEST_F(TrainingStepTest, frozenAndDeadParametersCostNothing) {
       %loss = graph.reduce_sum %y [0, 1] : tensor<2x2xf32> -> tensor<f32>
       %one = graph.constant dense<1.0> : tensor<f32>
       return %loss, %one : tensor<f32>, tensor<f32>
-    })", adam("adamw", 0.1)));
+    })",
+                    adam("adamw", 0.1)));
   EXPECT_FALSE(hasVariable("frozen.exp_avg"));
   size_t dots = 0;
   module->lookupSymbol<func::FuncOp>("train_step").walk([&](graph::DotOp) { ++dots; });
@@ -440,11 +473,14 @@ TEST_F(TrainingStepTest, aStatisticWrittenTwiceIsChained) {
       %loss = graph.reduce_sum %p [0] : tensor<1xf32> -> tensor<f32>
       %one = graph.constant dense<1.0> : tensor<f32>
       return %loss, %one, %m1 : tensor<f32>, tensor<f32>, tensor<1xf32>
-    })", sgd(0, false, 0)));
+    })",
+                    sgd(0, false, 0)));
   run("train_step", {{"a", floats({4})}, {"b", floats({1})}, {"lr", scalar(0)}});
   EXPECT_EQ(value("mean")[0], 3); // 0.5*4 + 1
   size_t writes = 0;
-  module->lookupSymbol<func::FuncOp>("train_step").walk([&](graph::WriteOp write) { writes += write.getVariable() == "mean"; });
+  module->lookupSymbol<func::FuncOp>("train_step").walk([&](graph::WriteOp write) {
+    writes += write.getVariable() == "mean";
+  });
   EXPECT_EQ(writes, 1u);
   // Evaluation reads the statistic as it is and writes nothing.
   EXPECT_EQ(run("forward", {{"a", floats({4})}, {"b", floats({1})}}).at("seen").floats[0], 3);
@@ -456,7 +492,8 @@ TEST_F(TrainingStepTest, theSeedAdvancesOncePerStep) {
   for (int64_t accumulation : {1, 2}) {
     OptimizerRecipe recipe = sgd(0, false, 0);
     recipe.accumulation = accumulation;
-    ASSERT_TRUE(build(R"(graph.variable @seed : tensor<2xi64> {kind = #graph.variable_kind<step_state>, trainable = false, fill = 0.0 : f64}
+    ASSERT_TRUE(build(
+        R"(graph.variable @seed : tensor<2xi64> {kind = #graph.variable_kind<step_state>, trainable = false, fill = 0.0 : f64}
       graph.variable @w : tensor<64xf32> {kind = #graph.variable_kind<parameter>, fill = 0.0 : f64}
       func.func @forward(%x: tensor<64xf32> {graph.name = "x"}) -> (tensor<f32> {graph.role = "loss"}, tensor<f32> {graph.role = "weight"}) {
         %w = graph.read @w : tensor<64xf32>
@@ -466,7 +503,9 @@ TEST_F(TrainingStepTest, theSeedAdvancesOncePerStep) {
         %loss = graph.reduce_sum %d [0] : tensor<64xf32> -> tensor<f32>
         %one = graph.constant dense<1.0> : tensor<f32>
         return %loss, %one : tensor<f32>, tensor<f32>
-      })", recipe)) << pass.messages;
+      })",
+        recipe))
+        << pass.messages;
     Tensors batch = {{"x", floats(std::vector<double>(64, 1))}, {"lr", scalar(1)}};
     const char *entry = accumulation == 1 ? "train_step" : "accumulate", *result = accumulation == 1 ? "w" : "w.grad";
     run(entry, batch);
@@ -488,16 +527,21 @@ TEST_F(TrainingStepTest, theSeedAdvancesOncePerStep) {
 TEST_F(TrainingStepTest, takenNamesAreListedTogether) {
   OptimizerRecipe recipe = sgd(0.9, false, 0);
   recipe.accumulation = 2;
-  EXPECT_FALSE(build(dotLoss(2, R"(graph.variable @w.momentum : tensor<2xf32> {kind = #graph.variable_kind<parameter>, trainable = false}
-    graph.variable @accumulate.loss : tensor<2xf32> {kind = #graph.variable_kind<model_state>})"), recipe));
+  EXPECT_FALSE(build(
+      dotLoss(2,
+              R"(graph.variable @w.momentum : tensor<2xf32> {kind = #graph.variable_kind<parameter>, trainable = false}
+    graph.variable @accumulate.loss : tensor<2xf32> {kind = #graph.variable_kind<model_state>})"),
+      recipe));
   EXPECT_THAT(pass.messages, HasSubstr("has a name the optimizer needs for its own state; rename it in the model"));
   EXPECT_EQ(std::count(pass.messages.begin(), pass.messages.end(), '\n'), 2);
 }
 
 TEST_F(TrainingStepTest, anInputCalledLrIsRefused) {
-  EXPECT_FALSE(build(R"(func.func @forward(%lr: tensor<f32> {graph.name = "lr"}) -> (tensor<f32> {graph.role = "loss"}, tensor<f32> {graph.role = "weight"}) {
+  EXPECT_FALSE(build(
+      R"(func.func @forward(%lr: tensor<f32> {graph.name = "lr"}) -> (tensor<f32> {graph.role = "loss"}, tensor<f32> {graph.role = "weight"}) {
       return %lr, %lr : tensor<f32>, tensor<f32>
-    })", {}));
+    })",
+      {}));
   EXPECT_THAT(pass.messages, HasSubstr("input 'lr' has the name of the learning rate's input; rename it in the model"));
 }
 
@@ -507,8 +551,10 @@ TEST_F(TrainingStepTest, nothingToTrainIsAnError) {
       %w = graph.read @w : tensor<f32>
       %y = graph.mul %w, %x : tensor<f32>
       return %y, %x : tensor<f32>, tensor<f32>
-    })", {}));
-  EXPECT_THAT(pass.messages, HasSubstr("no trainable parameter has a path to the loss; check the loss output and --freeze"));
+    })",
+                     {}));
+  EXPECT_THAT(pass.messages,
+              HasSubstr("no trainable parameter has a path to the loss; check the loss output and --freeze"));
 }
 
 TEST_F(TrainingStepTest, theForwardFunctionAndItsRolesAreNeeded) {

@@ -33,9 +33,11 @@ constexpr const char *unfused = R"(func.func @train_step(%x: tensor<2x3xf32>) ->
 
 TEST_F(VerifyStageTest, trainingNeedsItsEntries) {
   EXPECT_EQ(verdict("module {}", Phase::Bound), "ok");
-  EXPECT_THAT(verdict("module {}", Phase::Differentiated), HasSubstr("expected train_step, or accumulate and apply, and eval_step"));
+  EXPECT_THAT(verdict("module {}", Phase::Differentiated),
+              HasSubstr("expected train_step, or accumulate and apply, and eval_step"));
   EXPECT_THAT(verdict("func.func @train_step() { return }", Phase::Differentiated), HasSubstr("and eval_step"));
-  EXPECT_THAT(verdict("func.func @accumulate() { return } func.func @eval_step() { return }", Phase::Differentiated), HasSubstr("accumulate and apply"));
+  EXPECT_THAT(verdict("func.func @accumulate() { return } func.func @eval_step() { return }", Phase::Differentiated),
+              HasSubstr("accumulate and apply"));
   EXPECT_EQ(verdict(unfused, Phase::Differentiated), "ok");
 }
 
@@ -52,11 +54,14 @@ TEST_F(VerifyStageTest, materialisedViewsAreWindows) {
       %r = graph.reshape %t : tensor<3x2xf32> -> tensor<6xf32>
       return %r : tensor<6xf32>
     }
-    func.func @eval_step() { return })", Phase::Planned), HasSubstr("'graph.reshape' op is not a strided window after materialisation"));
+    func.func @eval_step() { return })",
+                      Phase::Planned),
+              HasSubstr("'graph.reshape' op is not a strided window after materialisation"));
 }
 
 TEST_F(VerifyStageTest, aPlanIsThere) {
-  EXPECT_THAT(verdict("func.func @train_step() { return } func.func @eval_step() { return }", Phase::Plan), HasSubstr("expected a plan.program"));
+  EXPECT_THAT(verdict("func.func @train_step() { return } func.func @eval_step() { return }", Phase::Plan),
+              HasSubstr("expected a plan.program"));
 }
 
 TEST(Phases, haveNames) {
