@@ -134,6 +134,8 @@ private:
   LogicalResult checkState() {
     llvm::StringSet<> written;
     for (Operation &op : function.getBody().front()) {
+      if (!llvm::all_of(op.getOperands(), [](Value operand) { return windowOf(operand).has_value(); }))
+        return op.emitOpError("takes a view that strides cannot express (run --plimsoll-materialize)");
       if (auto read = dyn_cast<ReadOp>(op); read && written.contains(read.getVariable()))
         return read.emitOpError("reads @")
                << read.getVariable()

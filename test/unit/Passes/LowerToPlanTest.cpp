@@ -549,3 +549,13 @@ TEST_F(LowerToPlanTest, aReturnedOldValueIsRefused) {
   EXPECT_FALSE(static_cast<bool>(lowerToPlan(*module, target, {})));
   EXPECT_THAT(pass.messages, HasSubstr("returns the old value of @v, which is written (run --plimsoll-materialize)"));
 }
+
+TEST_F(LowerToPlanTest, aViewWithoutStridesIsRefused) {
+  module = parseModule(pass.context, R"(func.func @f(%x: tensor<2x3xf32>) -> tensor<6xf32> {
+      %t = graph.transpose %x [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+      %r = graph.reshape %t : tensor<3x2xf32> -> tensor<6xf32>
+      return %r : tensor<6xf32>
+    })");
+  EXPECT_FALSE(static_cast<bool>(lowerToPlan(*module, target, {})));
+  EXPECT_THAT(pass.messages, HasSubstr("takes a view that strides cannot express (run --plimsoll-materialize)"));
+}
