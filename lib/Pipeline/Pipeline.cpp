@@ -31,6 +31,20 @@ std::optional<Phase> plimsoll::parsePhase(StringRef name) {
   return std::nullopt;
 }
 
+onnx::ImportOptions plimsoll::importOptions(const Recipe &recipe) {
+  onnx::ImportOptions import;
+  import.modelPath = recipe.model;
+  import.bindings = recipe.bindings;
+  import.loss = recipe.loss;
+  import.lossOutput = recipe.lossOutput;
+  import.lossName = recipe.lossName;
+  import.ignoreIndex = recipe.ignoreIndex;
+  import.freeze = recipe.freeze;
+  import.buffers = recipe.buffers;
+  import.trainBatchNorm = recipe.trainBatchNorm;
+  return import;
+}
+
 namespace {
 /// Kernels by lib/Codegen/CPU, scratch sizes by asking the CPU backend itself.
 class CpuCompileTarget : public CompileTarget {
@@ -121,18 +135,7 @@ private:
   }
 
   Status import() {
-    const Recipe &recipe = options.recipe;
-    onnx::ImportOptions import;
-    import.modelPath = recipe.model;
-    import.bindings = recipe.bindings;
-    import.loss = recipe.loss;
-    import.lossOutput = recipe.lossOutput;
-    import.lossName = recipe.lossName;
-    import.ignoreIndex = recipe.ignoreIndex;
-    import.freeze = recipe.freeze;
-    import.buffers = recipe.buffers;
-    import.trainBatchNorm = recipe.trainBatchNorm;
-    Status status = onnx::importModel(context, import, imported);
+    Status status = onnx::importModel(context, importOptions(options.recipe), imported);
     report.import = imported.report;
     return status ? verified(Phase::Imported) : status;
   }

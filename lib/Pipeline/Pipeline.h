@@ -1,7 +1,7 @@
 // The compiler on one page: from a model file to an artifact, phase by phase.
 #pragma once
 
-#include "lib/Frontend/ONNX/Report.h"
+#include "lib/Frontend/ONNX/Import.h"
 #include "lib/Pipeline/Recipe.h"
 #include "plimsoll/Support/Status.h"
 
@@ -28,6 +28,9 @@ struct CompileOptions {
   uint64_t stagingBytes = 4u << 20;  ///< bytes of the data files the runner may keep resident
   std::string flags;                 ///< the command line, for provenance
 };
+
+/// What `recipe` decides about the import: the same for compiling and for lint.
+onnx::ImportOptions importOptions(const Recipe &recipe);
 
 /// What a compilation has to say.
 struct CompileReport {

@@ -1,5 +1,4 @@
 // plimsoll-compile: a model and a recipe become a training binary, or a complete list of what stands in the way.
-#include "lib/Frontend/ONNX/Import.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "plimsoll/Support/Units.h"
 
@@ -96,18 +95,8 @@ static Status parseSizes(const CommandLine &line, CompileOptions &options) {
 
 static int lint(const CompileOptions &options, const CommandLine &line) {
   mlir::MLIRContext context;
-  onnx::ImportOptions import;
-  const Recipe &recipe = options.recipe;
-  import.modelPath = recipe.model;
-  import.bindings = recipe.bindings;
-  import.loss = recipe.loss;
-  import.lossOutput = recipe.lossOutput;
-  import.lossName = recipe.lossName;
-  import.freeze = recipe.freeze;
-  import.buffers = recipe.buffers;
-  import.trainBatchNorm = recipe.trainBatchNorm;
   onnx::ImportReport report;
-  Status status = onnx::lintModel(context, import, report);
+  Status status = onnx::lintModel(context, importOptions(options.recipe), report);
   std::cout << (line.json ? report.toJson() : report.toText()) << std::flush;
   if (!line.json && report.findings.empty())
     std::cout << "no findings: the model is ready to train\n";
