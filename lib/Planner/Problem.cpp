@@ -27,6 +27,20 @@ bool parseStorageClass(std::string_view name, StorageClass &storageClass) {
   return false;
 }
 
+static constexpr std::string_view tierNames[tierCount] = {"device", "host", "disk"};
+
+std::string_view tierName(Tier tier) { return tierNames[static_cast<unsigned>(tier)]; }
+
+bool parseTier(std::string_view name, Tier &tier) {
+  for (unsigned i = 0; i < tierCount; ++i) {
+    if (tierNames[i] != name)
+      continue;
+    tier = static_cast<Tier>(i);
+    return true;
+  }
+  return false;
+}
+
 bool mustPersist(StorageClass storageClass) {
   return storageClass == StorageClass::Parameter || storageClass == StorageClass::OptimizerState ||
          storageClass == StorageClass::ModelState || storageClass == StorageClass::Constant;

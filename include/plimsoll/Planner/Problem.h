@@ -45,6 +45,17 @@ bool parseStorageClass(std::string_view name, StorageClass &storageClass);
 /// True for the classes whose bytes must survive from one run of the program to the next.
 bool mustPersist(StorageClass storageClass);
 
+/// Where bytes lie. Steps compute on the device; host and disk only hold what was moved out of it.
+enum class Tier : uint8_t { Device, Host, Disk };
+
+/// Number of tiers, for tables indexed by tier.
+inline constexpr unsigned tierCount = 3;
+
+/// "device", "host", "disk": the spelling of the problem text.
+std::string_view tierName(Tier tier);
+/// Inverse of tierName(); false when `name` is no tier.
+bool parseTier(std::string_view name, Tier &tier);
+
 /// A run of bytes with one content at a time. Views share the storage of their base; a recomputed value is a new
 /// storage.
 struct Storage {
@@ -52,8 +63,9 @@ struct Storage {
   std::string name;         ///< unique, not empty
   uint64_t bytes = 0;       ///< exact, not yet aligned; zero is allowed and takes no room
   StorageClass storageClass = StorageClass::Activation;
-  bool persistent = false; ///< defined before the first step and after the last one, and owned between runs
-  std::string source;      ///< where it comes from in the user's model (a node or tensor name); may be empty
+  bool persistent = false;  ///< defined before the first step and after the last one, and owned between runs
+  std::string source;       ///< where it comes from in the user's model (a node or tensor name); may be empty
+  Tier tier = Tier::Device; ///< the arena it lies in; each tier has its own addresses
 };
 
 /// How a step touches a storage.
@@ -80,13 +92,22 @@ struct InPlaceCandidate {
   bool operator==(const InPlaceCandidate &) const = default;
 };
 
+/// What a step does.
+enum class StepKind : uint8_t {
+  Compute, ///< a kernel or library call on the device
+  Copy,    ///< starts moving one storage to another tier; it runs beside the steps that follow, up to its Wait
+  Wait,    ///< returns when the copy `waitsFor` has finished; reads the copy's source and target to keep them alive
+};
+
 /// One command. A step has three phases: its outputs and workspace get their room, it runs, what died in it is freed.
 struct Step {
   std::string name;
   std::vector<Access> accesses;
   std::vector<InPlaceCandidate> inPlace;
   uint64_t workspaceBytes = 0; ///< scratch that only this step uses; undefined before and after
-  double costSeconds = 0;      ///< estimated duration; 0 when unknown
+  double costSeconds = 0;      ///< estimated duration (of a copy: on its own queue); 0 when unknown
+  StepKind kind = StepKind::Compute;
+  StepIndex waitsFor = noStep; ///< Wait: the copy; noStep otherwise
 };
 
 /// One program. Steps run in the order listed.
@@ -111,6 +132,9 @@ struct Problem {
   ///   C8  parameters, optimizer state, model state and constants are persistent
   ///   C9  constants are never written
   ///   C10 costs are finite and not negative
+  ///   C11 a copy reads one storage and writes one of the same bytes on another tier, one of them on the device
+  ///   C12 every copy has exactly one wait, later than it, which reads just the copy's source and target
+  ///   C13 compute steps, inputs, outputs and in-place offers are on the device; copies and waits have no workspace
   /// Complexity: O(storages + accesses), with a hash of the names.
   Status check() const;
 };

@@ -5,6 +5,7 @@
 #include "plimsoll/Planner/Packing.h"
 #include "plimsoll/Planner/Problem.h"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,11 +14,12 @@ namespace plimsoll::planner {
 
 /// A plan. The fields up to arenaBytes are what validate() judges; the rest explains them.
 struct Solution {
-  std::vector<StepIndex> order;           ///< order[k] is the step that runs as k-th; identity in this form
-  std::vector<uint64_t> offsets;          ///< per storage, bytes from the arena's start; noOffset if never used
-  std::vector<uint64_t> workspaceOffsets; ///< per step; noOffset where the step has no workspace
-  std::vector<InPlacePair> inPlace;       ///< offers taken
-  uint64_t arenaBytes = 0;                ///< multiple of the alignment
+  std::vector<StepIndex> order;  ///< order[k] is the step that runs as k-th; identity in this form
+  std::vector<uint64_t> offsets; ///< per storage, bytes from the start of its tier's arena; noOffset if never used
+  std::vector<uint64_t> workspaceOffsets;      ///< per step; noOffset where the step has no workspace
+  std::vector<InPlacePair> inPlace;            ///< offers taken
+  uint64_t arenaBytes = 0;                     ///< of the device; multiple of the alignment
+  std::array<uint64_t, tierCount> tierBytes{}; ///< of the other tiers' arenas; the device's entry stays 0
 
   uint64_t persistentBytes = 0; ///< persistent storages fill [0, persistentBytes) in id order, whatever the program
   uint64_t maxLiveBytes = 0;    ///< live bytes at the witness step (aligned)
