@@ -20,11 +20,12 @@ struct Budgets {
 
 struct ProgramOptions {
   Budgets budgets;
-  TransferSpeed speeds[tierCount];
+  TransferSpeed speeds[tierCount]; ///< of host and disk; the device's entry is unused
   PlanEffort effort = PlanEffort::Default;
   PackOptions pack;
   /// Schedules of this program under other budgets; a plan is never slower than one of these that fits.
   std::vector<Schedule> incumbents;
+  std::vector<StorageId> pinned; ///< persistent storages that may not leave the device (other programs use them too)
 };
 
 /// What became of a value (or of one persistent storage).

@@ -26,6 +26,7 @@ struct RematLimits {
   uint64_t deviceBytes = 0;                    ///< persistent bytes on the device included
   std::array<uint64_t, tierCount> tierBytes{}; ///< Host and Disk: room for moved bytes; 0 = tier not used
   TransferSpeed speeds[tierCount];
+  std::vector<StorageId> pinned; ///< persistent storages that may not leave the device (other programs use them too)
 };
 
 /// Lower bounds for every schedule within the limits.
