@@ -1,4 +1,4 @@
-// Problem::check(): the rules C1..C10 that make a program meaningful. One pass over the steps that knows, per storage,
+// Problem::check(): the rules C1..C13 that make a program meaningful. One pass over the steps that knows, per storage,
 // whether it is defined yet; every violation is collected, because a caller that fixes one wants to see the others.
 #include "plimsoll/Planner/Problem.h"
 #include "plimsoll/Support/Units.h"
@@ -70,6 +70,8 @@ public:
     for (StepIndex step = 0; step < problem.steps.size(); ++step)
       checkStep(step);
     checkOutputsDefined();
+    checkEndsOnDevice();
+    checkWaitsOfCopies();
     if (count == 0)
       return Status::ok();
     return badInput("the planning problem breaks " + std::to_string(count) + (count == 1 ? " rule" : " rules") + lines);
@@ -158,6 +160,13 @@ private:
         definedBy[access.storage] = index;
     for (const InPlaceCandidate &pair : step.inPlace)
       checkInPlace(index, pair);
+    if (step.kind == StepKind::Copy)
+      checkCopy(index);
+    if (step.kind == StepKind::Wait)
+      checkWait(index);
+    else if (step.waitsFor != noStep)
+      report("C12", stepNamed(index) + " names a copy to wait for but is no wait");
+    checkStepOnDevice(index);
   }
 
   void checkAccess(StepIndex index, const Access &access) {
@@ -190,6 +199,69 @@ private:
                        groupedDigits(resultBytes));
   }
 
+  /// C11: one read, one write, same bytes, exactly one of the two on the device.
+  void checkCopy(StepIndex index) {
+    const std::vector<Access> &accesses = problem.steps[index].accesses;
+    copies.push_back(index);
+    bool shape = accesses.size() == 2 && accesses[0].mode != accesses[1].mode &&
+                 accesses[0].mode != AccessMode::ReadWrite && accesses[1].mode != AccessMode::ReadWrite;
+    if (!shape)
+      return report("C11", stepNamed(index) + " is a copy, expected that it reads one storage and writes one");
+    if (!known(accesses[0].storage) || !known(accesses[1].storage))
+      return;
+    const Storage &a = problem.storages[accesses[0].storage], &b = problem.storages[accesses[1].storage];
+    if (a.bytes != b.bytes)
+      report("C11", stepNamed(index) + " copies between " + named(a.id) + " of " + groupedDigits(a.bytes) +
+                        " bytes and " + named(b.id) + " of " + groupedDigits(b.bytes));
+    if ((a.tier == Tier::Device) == (b.tier == Tier::Device))
+      report("C11", stepNamed(index) + " copies between the " + std::string(tierName(a.tier)) + " and the " +
+                        std::string(tierName(b.tier)) + ", expected the device and another tier");
+  }
+
+  /// C12, from the side of the wait.
+  void checkWait(StepIndex index) {
+    const Step &wait = problem.steps[index];
+    if (wait.waitsFor >= index || problem.steps[wait.waitsFor].kind != StepKind::Copy)
+      return report("C12", stepNamed(index) + " does not name an earlier copy to wait for");
+    if (!waits.emplace(wait.waitsFor, index).second)
+      report("C12", stepNamed(index) + " waits for " + stepNamed(wait.waitsFor) + " a second time");
+    const std::vector<Access> &moved = problem.steps[wait.waitsFor].accesses;
+    bool same = wait.accesses.size() == moved.size();
+    for (const Access &access : moved)
+      same = same && accessesAs(index, access.storage, AccessMode::Read);
+    if (!same)
+      report("C12", stepNamed(index) + " should read just the source and the target of " + stepNamed(wait.waitsFor));
+  }
+
+  void checkWaitsOfCopies() {
+    for (StepIndex copy : copies)
+      if (!waits.count(copy))
+        report("C12", stepNamed(copy) + " is a copy that nothing waits for");
+  }
+
+  /// C13; in-place offers name accesses of their step (C7), so that those of compute steps need no look of their own.
+  void checkStepOnDevice(StepIndex index) {
+    const Step &step = problem.steps[index];
+    if (step.kind != StepKind::Compute) {
+      if (step.workspaceBytes || !step.inPlace.empty())
+        report("C13", stepNamed(index) + " moves bytes but has a workspace or an in-place offer");
+      return;
+    }
+    for (const Access &access : step.accesses)
+      if (known(access.storage) && problem.storages[access.storage].tier != Tier::Device)
+        report("C13", stepNamed(index) + " computes with " + named(access.storage) + ", which lies on the " +
+                          std::string(tierName(problem.storages[access.storage].tier)) + "; copy it in first");
+  }
+
+  void checkEndsOnDevice() {
+    for (const std::vector<StorageId> *ends : {&problem.inputs, &problem.outputs})
+      for (StorageId id : *ends)
+        if (known(id) && problem.storages[id].tier != Tier::Device)
+          report("C13", std::string("program ") + (ends == &problem.inputs ? "input " : "output ") + named(id) +
+                            " lies on the " + std::string(tierName(problem.storages[id].tier)) +
+                            ", expected the device");
+  }
+
   bool accessesAs(StepIndex index, StorageId id, AccessMode mode) const {
     for (const Access &access : problem.steps[index].accesses)
       if (access.storage == id && access.mode == mode)
@@ -206,6 +278,8 @@ private:
   const Problem &problem;
   std::vector<StepIndex> definedBy;       ///< first definition per storage
   std::vector<StepIndex> lastStepListing; ///< last step that listed the storage, to find double listings
+  std::vector<StepIndex> copies;
+  std::unordered_map<StepIndex, StepIndex> waits; ///< copy -> its wait
   std::string lines;
   size_t count = 0;
 };

@@ -44,6 +44,10 @@ std::string_view accessName(AccessMode mode) {
 
 std::string writeStep(const Step &step) {
   std::string line = "step " + quoted(step.name);
+  if (step.kind == StepKind::Copy)
+    line += " copy";
+  if (step.kind == StepKind::Wait)
+    line += " wait " + std::to_string(step.waitsFor);
   for (const Access &access : step.accesses)
     line += " " + std::string(accessName(access.mode)) + reference(access.storage);
   for (const InPlaceCandidate &pair : step.inPlace)
@@ -220,10 +224,13 @@ private:
         good = hasClass = readClass(line, storage.storageClass);
       else if (clause == "persistent")
         storage.persistent = true;
+      else if (clause == "tier")
+        good = readTier(line, storage.tier);
       else if (clause == "source")
         good = line.string(storage.source);
       else
-        good = line.fail("unknown clause '" + std::string(clause) + "', expected bytes, class, persistent or source");
+        good = line.fail("unknown clause '" + std::string(clause) +
+                         "', expected bytes, class, persistent, tier or source");
       if (!good)
         return false;
     }
@@ -241,6 +248,12 @@ private:
     for (unsigned i = 0; i < storageClassCount; ++i)
       known += std::string(i ? " " : "") + std::string(storageClassName(static_cast<StorageClass>(i)));
     return line.fail("unknown class '" + std::string(name) + "', expected one of: " + known);
+  }
+
+  static bool readTier(LineReader &line, Tier &tier) {
+    std::string_view name = line.word();
+    return parseTier(name, tier) ||
+           line.fail("unknown tier '" + std::string(name) + "', expected device, host or disk");
   }
 
   bool readStep(LineReader &line) {
@@ -267,8 +280,14 @@ private:
       return line.number("a number of bytes", step.workspaceBytes);
     if (clause == "cost")
       return line.number("a number of seconds", step.costSeconds);
+    if (clause == "copy" || clause == "wait") {
+      if (step.kind != StepKind::Compute)
+        return line.fail("a step is either one copy or one wait");
+      step.kind = clause == "copy" ? StepKind::Copy : StepKind::Wait;
+      return step.kind == StepKind::Copy || line.number("the number of a step", step.waitsFor);
+    }
     return line.fail("unknown clause '" + std::string(clause) +
-                     "', expected read, write, readwrite, inplace, workspace or cost");
+                     "', expected read, write, readwrite, inplace, workspace, cost, copy or wait");
   }
 
   Problem problem;
@@ -283,6 +302,8 @@ std::string writeProblem(const Problem &problem) {
   for (const Storage &storage : problem.storages) {
     text += "storage " + quoted(storage.name) + " bytes " + std::to_string(storage.bytes) + " class " +
             std::string(storageClassName(storage.storageClass)) + (storage.persistent ? " persistent" : "");
+    if (storage.tier != Tier::Device)
+      text += " tier " + std::string(tierName(storage.tier));
     text += storage.source.empty() ? "\n" : " source " + quoted(storage.source) + "\n";
   }
   for (const Step &step : problem.steps)

@@ -9,8 +9,14 @@
 //   input %1
 //   output %2
 //
+// A problem with transfers, made by a schedule, also has:
+//   storage "x.host" bytes 64 class input tier host
+//   step "x.out" copy read %1 write %3 cost 1e-05
+//   step "x.out.wait" wait 1 read %1 read %3
+//
 // %n is the n-th storage line, counted from 0. A step's clauses: read, write, readwrite (in any order),
-// `inplace %operand %result`, workspace, cost. Strings are quoted, with \" \\ \n \t \r and \xHH. '#' starts a comment.
+// `inplace %operand %result`, workspace, cost, copy, `wait N` (for the copy that is the N-th step line). Strings are
+// quoted, with \" \\ \n \t \r and \xHH. '#' starts a comment.
 #pragma once
 
 #include "plimsoll/Planner/Packing.h"

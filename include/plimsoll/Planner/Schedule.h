@@ -56,14 +56,17 @@ struct ScheduledProblem {
 
 /// Writes the schedule out as a problem.
 /// Instances: the first instance of a storage keeps its id and name, so a schedule that repeats and moves nothing gives
-/// the problem back unchanged; later ones are appended as "name.2", "name.3" (recomputed), "name.host"/"name.disk"
-/// (moved out) and "name.in2" (brought back). A run of a step whose storage was first written by an earlier step of the
-/// same unit adds to the newest instance. Reads mean the newest device instance. Outputs are the newest instances.
-/// A relocated storage keeps its id, persistent, on its tier; its device instances are of class workspace.
-/// Copies get the duration their bytes need at `speeds` (indexed by tier, the device's entry is unused).
-/// Fails with BadInput and the action's position when an action is meaningless: a read of something not on the device,
-/// a wait without a transfer, a second transfer of one storage before its wait, an index out of range, a transfer never
-/// waited for. Whether the result computes the same is validateSchedule()'s business.
+/// the problem back unchanged (its steps too); later ones are appended as "name.2", "name.3" (recomputed),
+/// "name.host"/"name.disk" (moved out) and "name.in2" (brought back). A run of a step whose storage was first written
+/// by an earlier step of the same unit adds to the newest instance. Reads mean the newest device instance. Outputs are
+/// the newest instances. A transfer's target counts as an instance from its wait on: until then reads mean the older
+/// one, if there is one. A relocated storage keeps its id, persistent, on its tier, and counts as its own first
+/// instance; its device instances are of class workspace. Other persistent storages do not move. Names that are taken
+/// get a further number. Copies get the duration their bytes need at `speeds` (indexed by tier, the device's entry is
+/// unused). Fails with BadInput and the action's position when an action is meaningless: a read of something not on the
+/// device, a wait without a transfer, a move of a resident storage, a second transfer of one storage before its wait,
+/// an index out of range, a transfer never waited for. Whether the result computes the same is validateSchedule()'s
+/// business.
 Result<ScheduledProblem> applySchedule(const Problem &original, const Schedule &schedule,
                                        const TransferSpeed (&speeds)[tierCount]);
 
@@ -79,8 +82,8 @@ Result<ScheduledProblem> applySchedule(const Problem &original, const Schedule &
 ///   S6 sizes and classes of instances match the original's; tiers are those of copies
 ValidationReport validateSchedule(const Problem &original, const ScheduledProblem &scheduled);
 
-/// Predicted duration of a program: compute steps one after the other, each direction's copies one after the other
-/// beside them, waits as long as their copy is not done.
+/// Predicted duration of a program: compute steps one after the other, copies of one tier and one direction one after
+/// the other beside them, waits as long as their copy is not done.
 struct Timing {
   double computeSeconds = 0; ///< sum over compute steps, recomputes included
   double stallSeconds = 0;   ///< time spent in waits

@@ -143,6 +143,107 @@ TEST(ProblemCheck, C10Costs) {
   EXPECT_THAT(text, HasSubstr("C10: step 1 's1' has cost"));
 }
 
+/// y = f(x); y moves to the host and back; z = g(y again). Storages x, y, z, away, back; steps 1 and 3 copy.
+Program roundTrip() {
+  Program program = chain();
+  StorageId away = program.value("away", 8), back = program.value("back", 8);
+  program.storages[away].tier = Tier::Host;
+  auto transfer = [&](StorageId from, StorageId to) {
+    StepIndex copy = static_cast<StepIndex>(program.steps.size());
+    program.step({from}, {to}).kind = StepKind::Copy;
+    Step &wait = program.step({from, to}, {});
+    wait.kind = StepKind::Wait;
+    wait.waitsFor = copy;
+  };
+  program.steps.pop_back();
+  transfer(1, away);
+  transfer(away, back);
+  program.step({back}, {2});
+  return program;
+}
+
+TEST(ProblemCheck, AcceptsTransfers) { EXPECT_TRUE(roundTrip().check().isOk()) << roundTrip().check().message(); }
+
+TEST(ProblemCheck, C11Copies) {
+  Program program = roundTrip();
+  program.steps[1].accesses.pop_back();
+  EXPECT_THAT(complaint(program), HasSubstr("C11: step 1 's1' is a copy, expected that it reads one storage and "));
+  program = roundTrip();
+  program.steps[1].accesses[1].mode = AccessMode::ReadWrite;
+  EXPECT_THAT(complaint(program), HasSubstr("C11: step 1 's1' is a copy, expected that it reads one storage and "));
+  program = roundTrip();
+  program.storages[3].bytes = 9;
+  EXPECT_THAT(complaint(program),
+              HasSubstr("C11: step 1 's1' copies between storage 'y' of 8 bytes and storage 'away' of 9"));
+  program = roundTrip();
+  program.storages[3].tier = Tier::Device;
+  EXPECT_THAT(complaint(program), HasSubstr("C11: step 1 's1' copies between the device and the device, expected the "
+                                            "device and another tier"));
+  program = roundTrip();
+  program.storages[4].tier = Tier::Disk;
+  EXPECT_THAT(complaint(program), HasSubstr("C11: step 3 's3' copies between the host and the disk"));
+}
+
+TEST(ProblemCheck, C12Waits) {
+  Program program = roundTrip();
+  program.steps.pop_back(); // z
+  program.outputs.clear();
+  program.steps.pop_back();
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 3 's3' is a copy that nothing waits for"));
+  program = roundTrip();
+  program.steps[4].waitsFor = 1;
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 4 's4' waits for step 1 's1' a second time"));
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 4 's4' should read just the source and the target of step 1"));
+  program = roundTrip();
+  program.steps[4].waitsFor = noStep;
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 4 's4' does not name an earlier copy to wait for"));
+  program = roundTrip();
+  program.steps[2].waitsFor = 3;
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 2 's2' does not name an earlier copy to wait for"));
+  program = roundTrip();
+  program.steps[2].waitsFor = 0;
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 2 's2' does not name an earlier copy to wait for"));
+  program = roundTrip();
+  program.steps[2].accesses[1].mode = AccessMode::Write;
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 2 's2' should read just the source and the target of step 1"));
+  program = roundTrip();
+  program.steps[2].accesses.push_back({0, AccessMode::Read});
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 2 's2' should read just the source and the target of step 1"));
+  program = roundTrip();
+  program.steps[0].waitsFor = 1;
+  EXPECT_THAT(complaint(program), HasSubstr("C12: step 0 's0' names a copy to wait for but is no wait"));
+}
+
+TEST(ProblemCheck, C13StepsComputeOnTheDevice) {
+  Program program = roundTrip();
+  program.steps[5].accesses[0].storage = 3;
+  EXPECT_THAT(complaint(program), HasSubstr("C13: step 5 's5' computes with storage 'away', which lies on the host; "
+                                            "copy it in first"));
+  program = roundTrip();
+  program.outputs.push_back(3);
+  EXPECT_THAT(complaint(program),
+              HasSubstr("C13: program output storage 'away' lies on the host, expected the device"));
+  program = roundTrip();
+  program.inputs.push_back(3);
+  EXPECT_THAT(complaint(program), HasSubstr("C13: program input storage 'away' lies on the host, expected the device"));
+  program = roundTrip();
+  program.steps[1].workspaceBytes = 4;
+  EXPECT_THAT(complaint(program), HasSubstr("C13: step 1 's1' moves bytes but has a workspace or an in-place offer"));
+  program = roundTrip();
+  program.steps[3].inPlace = {{3, 4}};
+  EXPECT_THAT(complaint(program), HasSubstr("C13: step 3 's3' moves bytes but has a workspace or an in-place offer"));
+}
+
+TEST(TierNames, RoundTrip) {
+  for (Tier tier : {Tier::Device, Tier::Host, Tier::Disk}) {
+    Tier parsed = Tier::Device;
+    EXPECT_TRUE(parseTier(tierName(tier), parsed));
+    EXPECT_EQ(parsed, tier);
+  }
+  Tier parsed = Tier::Host;
+  EXPECT_FALSE(parseTier("tape", parsed));
+}
+
 TEST(ProblemCheck, ListsEverythingAtOnce) {
   Program program = chain();
   program.alignment = 3;

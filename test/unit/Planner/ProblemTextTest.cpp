@@ -54,6 +54,24 @@ TEST(ProblemText, WritesEveryField) {
   EXPECT_EQ(writeProblem(parsed(text)), text);
 }
 
+TEST(ProblemText, TransfersRoundTrip) {
+  const std::string text = "plimsoll-problem 1\n"
+                           "alignment 64\n"
+                           "storage \"m\" bytes 64 class optimizer_state persistent tier disk source \"exp_avg\"\n"
+                           "storage \"m.in2\" bytes 64 class workspace\n"
+                           "storage \"y.host\" bytes 8 class activation tier host\n"
+                           "step \"m.in2\" copy read %0 write %1 cost 1.5e-06\n"
+                           "step \"m.in2.wait\" wait 0 read %0 read %1\n";
+  Problem problem = parsed(text);
+  EXPECT_EQ(problem.storages[0].tier, Tier::Disk);
+  EXPECT_EQ(problem.storages[1].tier, Tier::Device);
+  EXPECT_EQ(problem.storages[2].tier, Tier::Host);
+  EXPECT_EQ(problem.steps[0].kind, StepKind::Copy);
+  EXPECT_EQ(problem.steps[1].kind, StepKind::Wait);
+  EXPECT_EQ(problem.steps[1].waitsFor, 0u);
+  EXPECT_EQ(writeProblem(problem), text);
+}
+
 TEST(ProblemText, RandomProblemsRoundTrip) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
     Program program = randomProgram(seed, 30);
@@ -106,7 +124,7 @@ TEST(ProblemText, NamesTheLineOfEveryError) {
   EXPECT_EQ(complaint(head + "storage \"x\" bytes 4\n"), "line 2: storage 'x' has no class");
   EXPECT_EQ(complaint(head + "storage \"x\" class input\n"), "line 2: storage 'x' has no bytes");
   EXPECT_EQ(complaint(head + "storage \"x\" color red\n"),
-            "line 2: unknown clause 'color', expected bytes, class, persistent or source");
+            "line 2: unknown clause 'color', expected bytes, class, persistent, tier or source");
   EXPECT_THAT(complaint(head + "\n\nstorage \"x\" class weights\n"),
               HasSubstr("line 4: unknown class 'weights', expected one of: parameter gradient optimizer_state"));
   EXPECT_EQ(complaint(head + "step \"s\" read 3\n"), "line 2: '3' is not a storage, expected %number");
@@ -114,7 +132,7 @@ TEST(ProblemText, NamesTheLineOfEveryError) {
   EXPECT_EQ(complaint(head + "step \"s\" inplace %1\n"), "line 2: '' is not a storage, expected %number");
   EXPECT_EQ(complaint(head + "step \"s\" cost fast\n"), "line 2: 'fast' is not a number of seconds");
   EXPECT_EQ(complaint(head + "step \"s\" touch %1\n"),
-            "line 2: unknown clause 'touch', expected read, write, readwrite, inplace, workspace or cost");
+            "line 2: unknown clause 'touch', expected read, write, readwrite, inplace, workspace, cost, copy or wait");
   EXPECT_EQ(complaint(head + "input\n"), "line 2: '' is not a storage, expected %number");
 }
 
@@ -130,6 +148,14 @@ TEST(ProblemText, DamagedTextNeverCrashes) {
     if (Result<Problem> problem = parseProblem(damaged))
       (void)problem->check();
   }
+}
+
+TEST(ProblemText, RefusesMalformedTransfers) {
+  const std::string head = "plimsoll-problem 1\n";
+  EXPECT_EQ(complaint(head + "storage \"x\" bytes 4 class input tier tape"),
+            "line 2: unknown tier 'tape', expected device, host or disk");
+  EXPECT_EQ(complaint(head + "step \"s\" wait soon"), "line 2: 'soon' is not the number of a step");
+  EXPECT_EQ(complaint(head + "step \"s\" copy wait 3"), "line 2: a step is either one copy or one wait");
 }
 
 } // namespace
