@@ -135,6 +135,7 @@ void buildAllocations(const Problem &problem, Liveness &live) {
     Allocation allocation;
     allocation.bytes = alignUp(storage.bytes, problem.alignment);
     allocation.persistent = storage.persistent;
+    allocation.tier = storage.tier;
     allocation.interval = live.intervals[storage.id];
     for (StorageId id = storage.id; id != noStorage; id = successor[id]) {
       allocation.members.push_back(id);
@@ -156,28 +157,40 @@ void buildAllocations(const Problem &problem, Liveness &live) {
       live.allocationOf[id] = static_cast<uint32_t>(i);
 }
 
-void measure(const Problem &problem, Liveness &live) {
+/// Live bytes of one tier at every step.
+std::vector<uint64_t> liveBytesOf(Tier tier, const Problem &problem, const Liveness &live) {
   std::vector<int64_t> change(horizon(problem) + 1, 0);
   for (const Allocation &allocation : live.allocations) {
+    if (allocation.tier != tier)
+      continue;
     change[allocation.interval.lower] += static_cast<int64_t>(allocation.bytes);
     change[allocation.interval.upper] -= static_cast<int64_t>(allocation.bytes);
-    if (allocation.persistent)
-      live.persistentBytes += allocation.bytes;
   }
   std::partial_sum(change.begin(), change.end(), change.begin());
-  for (StepIndex step = 0; step < horizon(problem); ++step) {
-    live.liveBytes.push_back(static_cast<uint64_t>(change[step]));
-    if (live.liveBytes[step] <= live.maxLiveBytes)
-      continue;
-    live.maxLiveBytes = live.liveBytes[step];
-    live.witnessStep = step;
+  change.pop_back();
+  return {change.begin(), change.end()};
+}
+
+void measure(const Problem &problem, Liveness &live) {
+  for (const Allocation &allocation : live.allocations)
+    if (allocation.persistent)
+      live.tierPersistentBytes[static_cast<unsigned>(allocation.tier)] += allocation.bytes;
+  for (unsigned tier = 0; tier < tierCount; ++tier) {
+    std::vector<uint64_t> bytes = liveBytesOf(static_cast<Tier>(tier), problem, live);
+    live.tierMaxLiveBytes[tier] = *std::max_element(bytes.begin(), bytes.end());
+    if (static_cast<Tier>(tier) == Tier::Device)
+      live.liveBytes = std::move(bytes);
   }
+  live.persistentBytes = live.tierPersistentBytes[0];
+  live.maxLiveBytes = live.tierMaxLiveBytes[0];
+  auto peak = std::max_element(live.liveBytes.begin(), live.liveBytes.end());
+  live.witnessStep = static_cast<StepIndex>(peak - live.liveBytes.begin());
 }
 
 void listPeak(Liveness &live) {
   for (size_t i = 0; i < live.allocations.size(); ++i) {
     const Allocation &allocation = live.allocations[i];
-    if (!allocation.interval.contains(live.witnessStep) || allocation.bytes == 0)
+    if (allocation.tier != Tier::Device || !allocation.interval.contains(live.witnessStep) || allocation.bytes == 0)
       continue;
     StorageId content = noStorage;
     for (StorageId id : allocation.members)

@@ -1,9 +1,11 @@
-// The judge of plans (rules V0..V12, documented in Validate.h).
+// The judge of plans (rules V0..V14, documented in Validate.h).
 //
-// A map from byte intervals of the arena to contents is replayed through the program: staging paints inputs and
-// persistent storages, a workspace paints garbage, a write paints its storage. A read looks whether its bytes still
-// show its storage. Nothing here computes lifetimes of storages or calls the solvers; the only look-ahead is the last
-// step that touches a storage, which tells whether painting over it destroys something.
+// A map from byte intervals to contents, one for each tier, is replayed through the program: staging paints inputs and
+// persistent storages, a workspace paints garbage, a write paints its storage, a copy paints its target. A read looks
+// whether its bytes still show its storage. Nothing here computes lifetimes of storages or calls the solvers; the only
+// look-ahead is the last step that touches a storage, which tells whether painting over it destroys something, and the
+// number of times a storage was written before each access, which tells orders that change a result from those that do
+// not.
 #include "plimsoll/Planner/Validate.h"
 #include "plimsoll/Support/Units.h"
 
@@ -35,10 +37,11 @@ using Content = StorageId;
 constexpr Content scratch = noStorage - 1;
 constexpr Content nothing = noStorage;
 
+/// Bytes of one tier's arena.
 struct Range {
   uint64_t begin = 0, end = 0;
+  Tier tier = Tier::Device;
   bool isEmpty() const { return begin == end; }
-  bool overlaps(const Range &other) const { return begin < other.end && other.begin < end && !isEmpty(); }
   bool operator==(const Range &) const = default;
 };
 
@@ -112,6 +115,7 @@ public:
     if (report.has("V4"))
       return;
     checkPairs();
+    countWrites();
     stage();
     for (now = 0; now < solution.order.size(); ++now)
       replay(problem.steps[solution.order[now]]);
@@ -185,21 +189,32 @@ private:
     if (solution.arenaBytes % problem.alignment)
       add("V3", "the arena of " + groupedDigits(solution.arenaBytes) + " bytes is not a multiple of " +
                     std::to_string(problem.alignment));
+    for (Tier tier : {Tier::Host, Tier::Disk})
+      if (arenaBytes(tier) % problem.alignment)
+        add("V3", arenaNamed(tier) + " is not a multiple of " + std::to_string(problem.alignment));
     for (const Storage &storage : problem.storages)
       if (touched[storage.id])
-        checkPlace(named(storage.id), solution.offsets[storage.id], storage.bytes);
+        checkPlace(named(storage.id), solution.offsets[storage.id], storage.bytes, storage.tier);
     for (StepIndex step = 0; step < problem.steps.size(); ++step)
       if (uint64_t bytes = problem.steps[step].workspaceBytes)
         checkPlace("the workspace of step " + std::to_string(step) + " '" + problem.steps[step].name + "'",
-                   solution.workspaceOffsets[step], bytes);
+                   solution.workspaceOffsets[step], bytes, Tier::Device);
   }
 
-  void checkPlace(const std::string &what, uint64_t offset, uint64_t bytes) {
+  uint64_t arenaBytes(Tier tier) const {
+    return tier == Tier::Device ? solution.arenaBytes : solution.tierBytes[static_cast<unsigned>(tier)];
+  }
+  std::string arenaNamed(Tier tier) const {
+    return "the arena of " + groupedDigits(arenaBytes(tier)) + " bytes" +
+           (tier == Tier::Device ? "" : " on the " + std::string(tierName(tier)));
+  }
+
+  void checkPlace(const std::string &what, uint64_t offset, uint64_t bytes, Tier tier) {
     if (offset % problem.alignment)
       add("V3", what + " at " + groupedDigits(offset) + " is not aligned to " + std::to_string(problem.alignment));
-    if (bytes > solution.arenaBytes || offset > solution.arenaBytes - bytes)
-      add("V4", what + " of " + groupedDigits(bytes) + " bytes at " + groupedDigits(offset) + " leaves the arena of " +
-                    groupedDigits(solution.arenaBytes) + " bytes");
+    if (bytes > arenaBytes(tier) || offset > arenaBytes(tier) - bytes)
+      add("V4",
+          what + " of " + groupedDigits(bytes) + " bytes at " + groupedDigits(offset) + " leaves " + arenaNamed(tier));
   }
 
   void checkPairs() {
@@ -240,20 +255,47 @@ private:
   }
 
   Range rangeOf(StorageId id) const {
-    return {solution.offsets[id], solution.offsets[id] + problem.storages[id].bytes};
+    return {solution.offsets[id], solution.offsets[id] + problem.storages[id].bytes, problem.storages[id].tier};
+  }
+  ContentMap &arenaOf(Range range) { return arenas[static_cast<unsigned>(range.tier)]; }
+
+  /// V14: how often each storage was written before each access in the listed order.
+  void countWrites() {
+    std::vector<unsigned> writes(problem.storages.size(), 0);
+    writesBefore.resize(problem.steps.size());
+    for (StepIndex step = 0; step < problem.steps.size(); ++step) {
+      for (const Access &access : problem.steps[step].accesses)
+        writesBefore[step].push_back(writes[access.storage]);
+      for (const Access &access : problem.steps[step].accesses)
+        writes[access.storage] += access.writes();
+    }
+    writesSoFar.assign(problem.storages.size(), 0);
+  }
+
+  void checkVersions(const Step &step) {
+    for (size_t i = 0; i < step.accesses.size(); ++i) {
+      StorageId id = step.accesses[i].storage;
+      if (unsigned expected = writesBefore[solution.order[now]][i]; writesSoFar[id] != expected)
+        add("V14", here() + " finds " + named(id) + " written " + std::to_string(writesSoFar[id]) +
+                       " times, in the listed order " + std::to_string(expected) + " times");
+    }
+    for (const Access &access : step.accesses)
+      writesSoFar[access.storage] += access.writes();
   }
 
   /// Before the first step: inputs are staged, persistent contents are there.
   void stage() {
     written.assign(problem.storages.size(), false);
+    leaving.assign(problem.storages.size(), 0);
+    arriving.assign(problem.storages.size(), 0);
     auto paint = [&](StorageId id) {
       if (written[id])
         return;
-      arena.look(rangeOf(id), [&](Content found) {
+      arenaOf(rangeOf(id)).look(rangeOf(id), [&](Content found) {
         if (found != nothing)
           add("V11", named(id) + " and " + named(found) + " overlap before the first step");
       });
-      arena.paint(rangeOf(id), id);
+      arenaOf(rangeOf(id)).paint(rangeOf(id), id);
       written[id] = true;
     };
     for (const Storage &storage : problem.storages)
@@ -264,8 +306,12 @@ private:
   }
 
   void replay(const Step &step) {
+    if (step.kind == StepKind::Wait)
+      finishCopy(step);
     checkOverlapsInside(step);
+    checkVersions(step);
     for (const Access &access : step.accesses) {
+      checkTransfers(access);
       if (access.reads())
         expectIntact("V5", access.storage, here() + " reads " + named(access.storage));
       else if (written[access.storage])
@@ -273,7 +319,7 @@ private:
     }
     if (step.workspaceBytes > 0) {
       uint64_t offset = solution.workspaceOffsets[solution.order[now]];
-      cover({offset, offset + step.workspaceBytes}, scratch, "the workspace of " + here());
+      cover({offset, offset + step.workspaceBytes, Tier::Device}, scratch, "the workspace of " + here());
     }
     for (const Access &access : step.accesses) {
       if (!access.writes())
@@ -281,10 +327,31 @@ private:
       cover(rangeOf(access.storage), access.storage, here() + " writing " + named(access.storage));
       written[access.storage] = true;
     }
+    if (step.kind == StepKind::Copy)
+      for (const Access &access : step.accesses)
+        ++(access.writes() ? arriving : leaving)[access.storage];
+  }
+
+  /// V13 for the storage an access names; cover() looks after accesses of other storages in the same bytes.
+  void checkTransfers(const Access &access) {
+    StorageId id = access.storage;
+    if (arriving[id] || (access.writes() && leaving[id]))
+      add("V13", here() + (access.writes() ? " writes " : " reads ") + named(id) +
+                     (arriving[id] ? ", into which a copy is still moving" : ", from which a copy is still moving"));
+  }
+
+  void finishCopy(const Step &wait) {
+    for (const Access &access : problem.steps[wait.waitsFor].accesses) {
+      unsigned &pending = (access.writes() ? arriving : leaving)[access.storage];
+      if (pending == 0)
+        add("V13", here() + " runs before the copy it waits for");
+      else
+        --pending;
+    }
   }
 
   void expectIntact(const char *rule, StorageId id, const std::string &what) {
-    arena.look(rangeOf(id), [&](Content found) {
+    arenaOf(rangeOf(id)).look(rangeOf(id), [&](Content found) {
       if (found != id)
         add(rule, what + ", but its bytes hold " + held(found));
     });
@@ -292,15 +359,17 @@ private:
 
   /// Paints and reports what is destroyed by it.
   void cover(Range range, Content content, const std::string &what) {
-    arena.look(range, [&](Content found) {
+    arenaOf(range).look(range, [&](Content found) {
       if (found == content || found == nothing || found == scratch)
         return;
+      if (leaving[found] || arriving[found])
+        add("V13", what + " covers " + named(found) + ", which a copy is still moving");
       if (problem.storages[found].persistent)
         add("V9", what + " covers persistent " + named(found));
       else if (survives[found] || lastUse[found] > static_cast<int64_t>(now))
         add("V6", what + " covers " + named(found) + ", which is still needed");
     });
-    arena.paint(range, content);
+    arenaOf(range).paint(range, content);
   }
 
   /// V7: everything a step touches at once, by offset, must be disjoint except takeovers.
@@ -314,12 +383,14 @@ private:
       if (!rangeOf(access.storage).isEmpty())
         touches.push_back({rangeOf(access.storage), access.storage});
     if (uint64_t offset = solution.workspaceOffsets[solution.order[now]]; step.workspaceBytes > 0)
-      touches.push_back({{offset, offset + step.workspaceBytes}, scratch});
+      touches.push_back({{offset, offset + step.workspaceBytes, Tier::Device}, scratch});
     std::sort(touches.begin(), touches.end(), [](const Touch &a, const Touch &b) {
-      return std::pair(a.range.begin, a.storage) < std::pair(b.range.begin, b.storage);
+      return std::tuple(a.range.tier, a.range.begin, a.storage) < std::tuple(b.range.tier, b.range.begin, b.storage);
     });
     for (size_t i = 0; i < touches.size(); ++i)
-      for (size_t j = i + 1; j < touches.size() && touches[j].range.begin < touches[i].range.end; ++j)
+      for (size_t j = i + 1; j < touches.size() && touches[j].range.tier == touches[i].range.tier &&
+                             touches[j].range.begin < touches[i].range.end;
+           ++j)
         if (!(touches[i].range == touches[j].range && isTakeover(touches[i].storage, touches[j].storage)))
           add("V7", here() + " touches " + held(touches[i].storage) + " and " + held(touches[j].storage) +
                         " in overlapping bytes");
@@ -339,11 +410,14 @@ private:
   const Problem &problem;
   const Solution &solution;
   ValidationReport &report;
-  ContentMap arena;
+  ContentMap arenas[tierCount];
   size_t now = 0;                                                  ///< position in the order
   std::vector<bool> touched;                                       ///< storage needs a place
   std::vector<bool> survives;                                      ///< output or persistent
   std::vector<bool> written;                                       ///< content exists by now
+  std::vector<unsigned> leaving, arriving;                         ///< copies under way from and into each storage
+  std::vector<std::vector<unsigned>> writesBefore;                 ///< per step and access, in the listed order
+  std::vector<unsigned> writesSoFar;                               ///< per storage, in the order judged
   std::vector<int64_t> lastUse;                                    ///< position of the last access, -1 for none
   std::set<std::tuple<StepIndex, StorageId, StorageId>> takeovers; ///< legal pairs
 };

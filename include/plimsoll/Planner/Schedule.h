@@ -79,7 +79,11 @@ Result<ScheduledProblem> applySchedule(const Problem &original, const Schedule &
 ///   S3 every read sees the very content the original step reads
 ///   S4 outputs and persistent storages end with the original's contents
 ///   S5 the bytes of a transfer under way are not written, and its target not touched, before its wait
-///   S6 sizes and classes of instances match the original's; tiers are those of copies
+///   S6 sizes and classes of instances match the original's; tiers are those of copies; a persistent storage has
+///   exactly
+///      one persistent instance, its home
+/// A step's results "cannot be made twice" when it changes something in place (a ReadWrite). S3..S5 judge contents and
+/// are looked at only when the rules before them and S6 hold. Complexity: O(accesses).
 ValidationReport validateSchedule(const Problem &original, const ScheduledProblem &scheduled);
 
 /// Predicted duration of a program: compute steps one after the other, copies of one tier and one direction one after

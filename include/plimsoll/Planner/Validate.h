@@ -1,5 +1,5 @@
 // The judge of plans. It shares no code with liveness or packing: it replays the program over a map of which content
-// each byte of the arena holds, so an error of reasoning in the solver cannot be repeated here.
+// each byte of every tier's arena holds, so an error of reasoning in the solver cannot be repeated here.
 #pragma once
 
 #include "plimsoll/Planner/Packing.h"
@@ -39,6 +39,11 @@ struct ValidationReport {
 ///   V10 outputs and persistent storages are intact at the end
 ///   V11 inputs and persistent storages do not overlap before the first step
 ///   V12 a piece added to a storage finds the earlier pieces intact
+///   V13 from a copy to its wait the bytes of its source are not written, and those of its target neither written, read
+///       nor covered: the copy may move them at any time in between; the wait runs after the copy
+///   V14 an order other than the listed one gives every access the same content: each storage was written as often
+///       before it as in the listed order
+/// Offsets of a storage are within the arena of its tier; steps compute on the device.
 /// After V0, V1, V2 or V4 the replay would be meaningless, so only what was found up to there is reported.
 /// Complexity: O((accesses + storages) log storages) when few contents overlap. Deterministic.
 ValidationReport validate(const Problem &problem, const Solution &solution);

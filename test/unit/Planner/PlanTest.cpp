@@ -1,6 +1,7 @@
 // plan() end to end: worked-out plans, the public bug reports it must not repeat, budgets, and random programs.
 #include "Programs.h"
 #include "plimsoll/Planner/ProblemText.h"
+#include "plimsoll/Planner/Schedule.h"
 #include "plimsoll/Planner/Solution.h"
 #include "plimsoll/Planner/Validate.h"
 
@@ -135,7 +136,7 @@ TEST(Plan, UpdatedParameterExistsOnce) {
 TEST(Plan, ReportsPlacedAndLiveBytes) {
   unsigned different = 0;
   for (uint32_t seed = 0; seed < 40; ++seed) {
-    Solution solution = planned(randomProgram(seed, 60), {true, {PackStrategy::FirstFit, 0}, {}});
+    Solution solution = planned(randomProgram(seed, 60), {.pack = {PackStrategy::FirstFit, 0}});
     different += solution.arenaBytes > solution.maxLiveBytes;
   }
   EXPECT_GT(different, 0u); // a weak strategy shows the difference somewhere
@@ -218,6 +219,79 @@ TEST(PlanProperty, SameProblemSamePlan) {
   EXPECT_EQ(first.offsets, second.offsets);
   EXPECT_EQ(first.workspaceOffsets, second.workspaceOffsets);
   EXPECT_EQ(first.strategy, second.strategy);
+}
+
+/// x, 8 bytes, moves to the host and back; t1 (8) and t2 (8) are used while it is away, v lives on the disk, 24 bytes.
+Problem traveller() {
+  Program program;
+  StorageId x = program.input("x", 8), t1 = program.value("t1", 8), t2 = program.value("t2", 8);
+  StorageId y = program.value("y", 8), v = program.addStorage("v", 24, StorageClass::OptimizerState);
+  program.step({}, {t1});
+  program.step({t1}, {t2});
+  program.step({x}, {y});
+  program.steps.push_back({"update", {{y, AccessMode::Read}, {v, AccessMode::ReadWrite}}, {}, 0, 0});
+  program.outputs = {y};
+  const TransferSpeed speeds[tierCount] = {};
+  auto act = [](ActionKind kind, uint32_t index, Tier tier = Tier::Device) { return Action{kind, index, tier}; };
+  Schedule schedule;
+  schedule.relocations = {{v, Tier::Disk}};
+  schedule.actions = {act(ActionKind::CopyOut, x, Tier::Host),
+                      act(ActionKind::Wait, x),
+                      act(ActionKind::Run, 0),
+                      act(ActionKind::Run, 1),
+                      act(ActionKind::CopyIn, x),
+                      act(ActionKind::Wait, x),
+                      act(ActionKind::Run, 2),
+                      act(ActionKind::CopyIn, v),
+                      act(ActionKind::Wait, v),
+                      act(ActionKind::Run, 3),
+                      act(ActionKind::CopyOut, v, Tier::Disk),
+                      act(ActionKind::Wait, v)};
+  Result<ScheduledProblem> made = applySchedule(program, schedule, speeds);
+  EXPECT_TRUE(made) << made.status().message();
+  return made->problem;
+}
+
+// Device: x | t1 | t1 t2 | x.in2 y | y v.in2: at most 8 + 24 = 32. Host: 8. Disk: v.
+TEST(PlanTiers, EachTierHasItsArena) {
+  Problem problem = traveller();
+  Result<Liveness> live = computeLiveness(problem);
+  ASSERT_TRUE(live) << live.status().message();
+  EXPECT_EQ(live->liveBytes, (std::vector<uint64_t>{8, 8, 8, 16, 8, 8, 16, 32, 32, 32, 32, 32}));
+  EXPECT_EQ(live->persistentBytes, 0u);
+  EXPECT_EQ(live->tierPersistentBytes, (std::array<uint64_t, tierCount>{0, 0, 24}));
+  EXPECT_EQ(live->tierMaxLiveBytes, (std::array<uint64_t, tierCount>{32, 8, 24}));
+  Solution solution = planned(problem);
+  EXPECT_EQ(solution.arenaBytes, 32u);
+  EXPECT_EQ(solution.maxLiveBytes, 32u);
+  EXPECT_EQ(solution.witnessStep, 7u);
+  EXPECT_EQ(solution.persistentBytes, 0u);
+  EXPECT_EQ(solution.tierBytes, (std::array<uint64_t, tierCount>{0, 8, 24}));
+}
+
+TEST(PlanTiers, PersistentStoragesOfATierComeFirst) {
+  Program program;
+  StorageId a = program.parameter("a", 4), b = program.parameter("b", 6), c = program.parameter("c", 8);
+  program.storages[a].tier = program.storages[c].tier = Tier::Disk;
+  Solution solution = planned(program);
+  EXPECT_EQ(solution.offsets, (std::vector<uint64_t>{0, 0, 4}));
+  EXPECT_EQ(solution.arenaBytes, 6u);
+  EXPECT_EQ(solution.persistentBytes, 6u);
+  EXPECT_EQ(solution.tierBytes, (std::array<uint64_t, tierCount>{0, 0, 12}));
+  EXPECT_EQ(solution.offsets[b], 0u);
+}
+
+TEST(PlanTiers, EachTierHasItsBudget) {
+  Problem problem = traveller();
+  EXPECT_TRUE(plan(problem, {.budgetBytes = 32, .hostBudgetBytes = 8, .diskBudgetBytes = 24}));
+  Result<Solution> refused = plan(problem, {.hostBudgetBytes = 7});
+  EXPECT_EQ(refused.status().code(), ExitCode::DoesNotFit);
+  EXPECT_EQ(refused.status().message(),
+            "the smallest plan found needs 8 bytes of the host but its budget is 7; 8 bytes "
+            "are there at once, whatever the placement");
+  refused = plan(problem, {.diskBudgetBytes = 23});
+  EXPECT_EQ(refused.status().code(), ExitCode::DoesNotFit);
+  EXPECT_THAT(refused.status().message(), HasSubstr("needs 24 bytes of the disk but its budget is 23"));
 }
 
 } // namespace

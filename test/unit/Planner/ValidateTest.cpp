@@ -199,6 +199,121 @@ TEST(Validate, V12PiecesFindEarlierPieces) {
   EXPECT_THAT(f.text(), HasSubstr("V12: step 4 's3' adds to storage 'joined', but its bytes hold storage 'other'"));
 }
 
+/// x is staged; a = f(x) leaves for the host beside b = g(); c = h(b), then a is back for d = i(a, c).
+struct TransferFixture {
+  Program program;
+  StorageId x, a, b, c, d, host, back;
+  Solution plan;
+  static constexpr StepIndex outCopy = 1, outWait = 3, inCopy = 5, inWait = 7;
+
+  TransferFixture() {
+    x = program.input("x", 8);
+    a = program.value("a", 8), b = program.value("b", 8), c = program.value("c", 8), d = program.value("d", 8);
+    host = program.value("host", 8), back = program.value("back", 8);
+    program.storages[host].tier = Tier::Host;
+    program.step({x}, {a});
+    program.step({a}, {host}).kind = StepKind::Copy;
+    program.step({}, {b}); // runs beside the copy out
+    waitFor(outCopy);
+    program.step({b}, {c});
+    program.step({host}, {back}).kind = StepKind::Copy;
+    program.step({c}, {}).workspaceBytes = 8; // runs beside the copy in
+    waitFor(inCopy);
+    program.step({back, c}, {d});
+    program.outputs = {d};
+    Result<Solution> made = planner::plan(program);
+    EXPECT_TRUE(made) << made.status().message();
+    plan = *made;
+  }
+
+  void waitFor(StepIndex copy) {
+    std::vector<Access> moved = program.steps[copy].accesses;
+    Step &step = program.step({moved[0].storage, moved[1].storage}, {});
+    step.kind = StepKind::Wait;
+    step.waitsFor = copy;
+  }
+
+  std::string text() const { return validate(program, plan).status().message(); }
+};
+
+TEST(Validate, AcceptsTransfers) {
+  TransferFixture f;
+  EXPECT_EQ(f.text(), "");
+  EXPECT_EQ(f.plan.arenaBytes, 24u);
+  EXPECT_EQ(f.plan.tierBytes[1], 8u);
+}
+
+TEST(Validate, V3AndV4HoldOnEveryTier) {
+  TransferFixture f;
+  f.plan.tierBytes[1] = 7;
+  EXPECT_THAT(f.text(), HasSubstr("V4: storage 'host' of 8 bytes at 0 leaves the arena of 7 bytes on the host"));
+  f = TransferFixture();
+  f.program.alignment = 16;
+  EXPECT_THAT(f.text(), HasSubstr("V3: the arena of 8 bytes on the host is not a multiple of 16"));
+}
+
+// The bytes of another tier at the same offset are other bytes.
+TEST(Validate, TiersDoNotOverlap) {
+  TransferFixture f;
+  EXPECT_EQ(f.plan.offsets[f.host], 0u);
+  EXPECT_TRUE(validate(f.program, f.plan).isOk());
+  f.program.storages[f.host].tier = Tier::Disk;
+  f.plan.tierBytes = {0, 0, 8};
+  EXPECT_EQ(f.text(), "");
+}
+
+TEST(Validate, V13ASourceIsNotCoveredWhileItMoves) {
+  TransferFixture f;
+  f.plan.offsets[f.b] = f.plan.offsets[f.a]; // the bug of torchtune#1867: reuse while the copy runs
+  EXPECT_THAT(f.text(), HasSubstr("V13: step 2 's2' writing storage 'b' covers storage 'a', which a copy is still "
+                                  "moving"));
+}
+
+TEST(Validate, V13ATargetIsNotCoveredWhileItMoves) {
+  TransferFixture f;
+  f.plan.workspaceOffsets[6] = f.plan.offsets[f.back];
+  EXPECT_THAT(f.text(), HasSubstr("V13: the workspace of step 6 's6' covers storage 'back', which a copy is still "
+                                  "moving"));
+}
+
+TEST(Validate, V13NamesAreWatchedToo) {
+  TransferFixture f;
+  f.program.steps[2].accesses.push_back({f.a, AccessMode::ReadWrite}); // changes what is moving
+  EXPECT_THAT(f.text(), HasSubstr("V13: step 2 's2' writes storage 'a', from which a copy is still moving"));
+  f = TransferFixture();
+  f.program.steps[6].accesses.push_back({f.back, AccessMode::Read});
+  EXPECT_THAT(f.text(), HasSubstr("V13: step 6 's6' reads storage 'back', into which a copy is still moving"));
+  f = TransferFixture();
+  f.program.steps[6].accesses.push_back({f.back, AccessMode::Write});
+  EXPECT_THAT(f.text(), HasSubstr("V13: step 6 's6' writes storage 'back', into which a copy is still moving"));
+}
+
+TEST(Validate, V13AWaitFollowsItsCopy) {
+  TransferFixture f;
+  std::swap(f.plan.order[f.inCopy], f.plan.order[f.inWait]);
+  EXPECT_THAT(f.text(), HasSubstr("V13: step 7 's7' runs before the copy it waits for"));
+}
+
+// Contents alone cannot tell these orders apart: w is intact before and after its update.
+TEST(Validate, V14OrdersGiveEveryAccessTheSameContent) {
+  Program program;
+  StorageId w = program.parameter("w", 8), y = program.value("y", 8), z = program.value("z", 8);
+  program.step({w}, {y});
+  program.steps.push_back({"update", {{w, AccessMode::ReadWrite}}, {}, 0, 0});
+  program.step({w}, {z});
+  program.outputs = {y, z};
+  Solution solution = *plan(program);
+  EXPECT_TRUE(validate(program, solution).isOk());
+  solution.order = {1, 0, 2};
+  EXPECT_THAT(validate(program, solution).status().message(),
+              HasSubstr("V14: step 0 's0' finds storage 'w' written 1 times, in the listed order 0 times"));
+  program.steps.pop_back();
+  program.outputs = {y};
+  program.step({}, {z}); // does not touch w: may run anywhere
+  solution.order = {0, 2, 1};
+  EXPECT_TRUE(validate(program, solution).isOk()) << validate(program, solution).status().message();
+}
+
 TEST(Validate, ReportsEverythingAtOnce) {
   Fixture f;
   f.plan.arenaBytes += 1;
