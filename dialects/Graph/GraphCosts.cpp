@@ -51,6 +51,16 @@ PLIMSOLL_ROW_COST(DropoutOp, 20)
 plimsoll::graph::OpCost CrossEntropyOp::cost() { return costOf(*this, 4 * elements(getLogits())); }
 plimsoll::graph::OpCost CrossEntropyGradOp::cost() { return costOf(*this, 5 * elements(getLogits())); }
 
+// A gather looks only at the rows or elements that it picks, a scatter adds only where its updates go.
+static OpCost gatherCost(Value indices, Value picked) {
+  uint64_t bytes = tensorBytes(picked.getType());
+  return {elements(picked), tensorBytes(indices.getType()) + bytes, bytes, 0};
+}
+plimsoll::graph::OpCost GatherOp::cost() { return gatherCost(getIndices(), getResult()); }
+plimsoll::graph::OpCost GatherElementsOp::cost() { return gatherCost(getIndices(), getResult()); }
+plimsoll::graph::OpCost ScatterAddOp::cost() { return costOf(*this, elements(getUpdates())); }
+plimsoll::graph::OpCost ScatterAddElementsOp::cost() { return costOf(*this, elements(getUpdates())); }
+
 plimsoll::graph::OpCost DotOp::cost() {
   ArrayRef<int64_t> shape = getLhs().getType().getShape();
   auto contracted = static_cast<uint64_t>(getTransA() ? shape[shape.size() - 2] : shape.back());

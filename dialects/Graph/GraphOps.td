@@ -263,7 +263,7 @@ def PadOp : Graph_LibraryOp<"pad", [Cost, Differentiable]> {
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$operand `low` $low `high` $high `interior` $interior attr-dict `:` type($operand) `->` type($result)";
 }
-def GatherOp : Graph_LibraryOp<"gather", [Cost, Differentiable]> {
+def GatherOp : Graph_LibraryOp<"gather", [OwnCost, Differentiable]> {
   let summary = "rows of the operand along one axis by index (embedding lookup)";
   let description = [{
     operand (A..., D, B...), indices (I...), result (A..., I..., B...). Negative indices count from the end; an index out of
@@ -273,21 +273,21 @@ def GatherOp : Graph_LibraryOp<"gather", [Cost, Differentiable]> {
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$operand `,` $indices `axis` $axis attr-dict `:` functional-type(operands, $result)";
 }
-def ScatterAddOp : Graph_LibraryOp<"scatter_add", [Cost, Differentiable]> {
+def ScatterAddOp : Graph_LibraryOp<"scatter_add", [OwnCost, Differentiable]> {
   let summary = "zeros plus updates added at rows by index; sums in index order, so the bits never depend on threads";
   let description = [{ indices (I...), updates (A..., I..., B...), result (A..., D, B...). Rule G12. Gradient: gather. }];
   let arguments = (ins Graph_IntTensor:$indices, Graph_FloatTensor:$updates, I64Attr:$axis);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$indices `,` $updates `axis` $axis attr-dict `:` functional-type(operands, $result)";
 }
-def GatherElementsOp : Graph_LibraryOp<"gather_elements", [Cost, Differentiable]> {
+def GatherElementsOp : Graph_LibraryOp<"gather_elements", [OwnCost, Differentiable]> {
   let summary = "result[i..] = operand[i.. with the axis coordinate replaced by indices[i..]]";
   let description = [{ Rule G13: ranks agree, result and indices have one shape, other dimensions fit in the operand. }];
   let arguments = (ins Graph_Tensor:$operand, Graph_IntTensor:$indices, I64Attr:$axis);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$operand `,` $indices `axis` $axis attr-dict `:` functional-type(operands, $result)";
 }
-def ScatterAddElementsOp : Graph_LibraryOp<"scatter_add_elements", [Cost, Differentiable]> {
+def ScatterAddElementsOp : Graph_LibraryOp<"scatter_add_elements", [OwnCost, Differentiable]> {
   let summary = "zeros plus updates added where gather_elements would read";
   let description = [{ Rule G13. Gradient: gather_elements. }];
   let arguments = (ins Graph_IntTensor:$indices, Graph_FloatTensor:$updates, I64Attr:$axis);

@@ -167,7 +167,7 @@ private:
 } // namespace
 
 static Result<PlannedEntry> planEntry(func::FuncOp function, CompileTarget &target, const LowerOptions &options) {
-  FailureOr<EntryDraft> draft = readEntry(function, target, options.alignment);
+  FailureOr<EntryDraft> draft = readEntry(function, target, options.costs, options.alignment);
   if (failed(draft))
     return Status(ExitCode::Unsupported,
                   "entry " + function.getName().str() + " cannot be lowered; see the errors above");

@@ -108,7 +108,8 @@ static void collectUsers(Value value, SmallVectorImpl<OpOperand *> &uses) {
 namespace {
 class EntryReader {
 public:
-  EntryReader(func::FuncOp entry, CompileTarget &chosen, uint64_t alignment) : function(entry), target(chosen) {
+  EntryReader(func::FuncOp entry, CompileTarget &chosen, const CostModel &model, uint64_t alignment)
+      : function(entry), target(chosen), costs(model) {
     draft.problem.alignment = alignment;
   }
 
@@ -431,12 +432,26 @@ private:
     step.name =
         std::to_string(draft.commands.size()) + "." + (command.kernel.empty() ? command.callee : command.kernel);
     step.workspaceBytes = workspace;
+    step.costSeconds = costs.seconds(workOf(command, op));
     for (const CommandOperand &operand : command.operands)
       addAccess(step, operand);
     if (op)
       offerInPlace(step, op);
     draft.problem.steps.push_back(std::move(step));
     draft.commands.push_back(std::move(command));
+  }
+
+  // The windows' bytes, or what the op says it moves if that is less (a gather reads only some rows of its table).
+  CommandWork workOf(const CommandDraft &command, Operation *op) const {
+    CommandWork work;
+    for (const CommandOperand &operand : command.operands)
+      work.bytes += windowBytes(operand.type, operand.strides);
+    if (auto costly = dyn_cast_or_null<CostOpInterface>(op)) {
+      OpCost cost = costly.cost();
+      work.bytes = std::min(work.bytes, cost.bytesRead + cost.bytesWritten);
+      work.arithmeticSeconds = costs.arithmeticSeconds(op);
+    }
+    return work;
   }
 
   static void addAccess(planner::Step &step, const CommandOperand &operand) {
@@ -488,6 +503,7 @@ private:
 
   func::FuncOp function;
   CompileTarget &target;
+  const CostModel &costs;
   EntryDraft draft;
   llvm::StringMap<StorageId> variables;
   llvm::DenseMap<Value, StorageId> storages;
@@ -496,6 +512,7 @@ private:
 };
 } // namespace
 
-FailureOr<EntryDraft> plimsoll::readEntry(func::FuncOp function, CompileTarget &target, uint64_t alignment) {
-  return EntryReader(function, target, alignment).read();
+FailureOr<EntryDraft> plimsoll::readEntry(func::FuncOp function, CompileTarget &target, const CostModel &costs,
+                                          uint64_t alignment) {
+  return EntryReader(function, target, costs, alignment).read();
 }

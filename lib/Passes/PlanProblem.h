@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/Codegen/Target.h"
+#include "lib/Passes/CostModel.h"
 #include "lib/Passes/Layout.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,7 +45,9 @@ struct EntryDraft {
 /// Reads `function`. The persistent storages of the problem are the module's variables, in order, whether used or not.
 /// Requires: fused, materialised, no tensor constant outside kernel groups. Emits an error naming the op that has no
 /// command.
-mlir::FailureOr<EntryDraft> readEntry(mlir::func::FuncOp function, CompileTarget &target, uint64_t alignment);
+/// Steps get their predicted duration from `costs`.
+mlir::FailureOr<EntryDraft> readEntry(mlir::func::FuncOp function, CompileTarget &target, const CostModel &costs,
+                                      uint64_t alignment);
 
 /// The name a location gives to the model node it comes from; empty when it has none.
 std::string locationName(mlir::Location loc);

@@ -121,7 +121,7 @@ public:
                                   });
         !status || stopsAt(Phase::Planned))
       return status;
-    return emit();
+    return options.problemFolder.empty() ? emit() : emitProblems();
   }
 
 private:
@@ -154,12 +154,27 @@ private:
                : internalError("the program is inconsistent after a phase; see the errors above");
   }
 
+  unsigned threadCount() const {
+    return options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  }
+
+  // What the planner is asked, for others to solve: nothing is planned and no kernel is finished.
+  Status emitProblems() {
+    codegen::CpuTarget cpu;
+    cpu.cpu = options.cpu;
+    CpuCompileTarget target(context, cpu, threadCount());
+    LowerOptions lowering;
+    lowering.costs = CostModel(cpuProfile(), threadCount());
+    return writeProblems(*imported.module, target, lowering, options.problemFolder);
+  }
+
   Status emit() {
-    unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    unsigned threads = threadCount();
     codegen::CpuTarget cpu;
     cpu.cpu = options.cpu;
     CpuCompileTarget target(context, cpu, threads);
     LowerOptions lowering;
+    lowering.costs = CostModel(cpuProfile(), threads);
     lowering.budgetBytes = options.recipe.budgetBytes;
     Result<plan::ProgramOp> program = lowerToPlan(*imported.module, target, lowering);
     if (!program && program.status().code() == ExitCode::DoesNotFit)

@@ -23,6 +23,7 @@ struct CompileOptions {
   Recipe recipe;
   std::string outputPath;            ///< artifact; weights are written beside it
   Phase stopAfter = Phase::Artifact; ///< earlier phases print their IR to `ir` instead
+  std::string problemFolder;         ///< not empty: write each entry's planner problem there and stop
   std::string cpu = "native";        ///< native, x86-64-v3 or x86-64-v4
   unsigned threads = 0;              ///< threads the artifact runs with; 0 = one per processor here
   uint64_t stagingBytes = 4u << 20;  ///< bytes of the data files the runner may keep resident

@@ -13,7 +13,7 @@ using namespace plimsoll;
 namespace {
 /// The command line before it is merged with the recipe.
 struct CommandLine {
-  std::string model, recipePath, output = "step.plim", phase = "artifact", budget, cpu = "native", staging;
+  std::string model, recipePath, output = "step.plim", phase = "artifact", budget, cpu = "native", staging, problems;
   std::vector<std::string> bindings;
   bool lint = false, json = false, quiet = false;
   unsigned threads = 0;
@@ -59,6 +59,8 @@ static void addFlags(CLI::App &app, CommandLine &line, Recipe &recipe) {
   app.add_option("--staging", line.staging, "bytes of the data files the runner may keep resident, e.g. 4MiB");
   app.add_option("--compile-to", line.phase,
                  "stop after imported, bound, precise, differentiated, fused, planned or plan and print the IR");
+  app.add_option("--emit-problem", line.problems,
+                 "write what the planner is asked, one FOLDER/<entry>.problem an entry, and stop");
   app.add_flag("--lint", line.lint, "report everything that hinders training, and stop");
   app.add_flag("--json", line.json, "machine-readable output");
   app.add_flag("-q,--quiet", line.quiet, "no summary");
@@ -111,7 +113,7 @@ static int run(const CompileOptions &options, const CommandLine &line) {
     std::cerr << report.import.toText();
   if (!status)
     return fail(status, line);
-  if (options.stopAfter == Phase::Artifact && !line.quiet)
+  if (options.stopAfter == Phase::Artifact && options.problemFolder.empty() && !line.quiet)
     std::cout << report.summary << "wrote " << options.outputPath << "\n";
   return 0;
 }
@@ -185,6 +187,7 @@ int main(int argc, char **argv) {
     return fail({ExitCode::Usage, "unknown phase '" + line.phase + "' for --compile-to"}, line);
   options.stopAfter = *phase;
   options.outputPath = line.output;
+  options.problemFolder = line.problems;
   options.cpu = line.cpu;
   options.threads = line.threads;
   options.flags = provenanceFlags(argc, argv, line);
