@@ -1,4 +1,4 @@
-// Reading an artifact that may be damaged or hostile. Nothing in the file is used before every rule A1…A25 of
+// Reading an artifact that may be damaged or hostile. Nothing in the file is used before every rule A1…A27 of
 // docs/Artifact.md holds; the messages carry the rule's label.
 #pragma once
 
@@ -22,7 +22,7 @@ Result<artifact::ArtifactT> parseArtifact(std::span<const std::byte> bytes, cons
 /// Position of `Artifact.content_hash` in a packed artifact that is a sound FlatBuffer, or nothing when it records none.
 std::optional<size_t> contentHashPosition(std::span<const std::byte> bytes);
 
-/// Rules A2…A25 on an unpacked artifact. Lists up to eight violations, then counts the rest; deterministic order.
+/// Rules A2…A27 on an unpacked artifact. Lists up to eight violations, then counts the rest; deterministic order.
 /// Complexity: O(n log n) in buffers and commands for valid artifacts.
 Status verifyArtifact(const artifact::ArtifactT &artifact);
 

@@ -22,6 +22,8 @@ constexpr size_t kMaxRank = 8;
 constexpr unsigned kMaxStreams = 16;
 /// Largest arena in bytes (the user address space of x86-64).
 constexpr uint64_t kMaxArenaBytes = uint64_t{1} << 47;
+/// Longest text of a proof, in bytes when unpacked.
+constexpr uint64_t kMaxProofText = uint64_t{1} << 28;
 
 /// Bytes of one element; 0 for a value outside the enumeration.
 uint64_t dtypeBytes(DType dtype);

@@ -90,12 +90,39 @@ static void count(PayloadCounter &sum, const Port &port) {
   count(sum, port.view());
 }
 
+static void count(PayloadCounter &sum, const CompressedText *text) {
+  if (text)
+    sum.add(text->bytes());
+}
+
+static void count(PayloadCounter &sum, const ExtraTimeBound *bound) {
+  if (bound)
+    count(sum, bound->certificate());
+}
+
+static void count(PayloadCounter &sum, const Explanation &explanation) {
+  for (const auto *text :
+       {explanation.storage(), explanation.source(), explanation.last_reader_label(), explanation.reason()})
+    sum.add(text);
+}
+
+static void count(PayloadCounter &sum, const PlanProof *proof) {
+  if (!proof)
+    return;
+  count(sum, proof->problem());
+  sum.add(proof->steps());
+  count(sum, proof->bound());
+  sum.each(proof->explanations(), [&](const Explanation &explanation) { count(sum, explanation); });
+  sum.each(proof->curve(), [&](const CurvePoint &point) { count(sum, point.bound()); });
+}
+
 static void count(PayloadCounter &sum, const Entry &entry) {
   sum.add(entry.name());
   sum.each(entry.inputs(), [&](const Port &port) { count(sum, port); });
   sum.each(entry.outputs(), [&](const Port &port) { count(sum, port); });
   sum.each(entry.buffers(), [&](const Buffer &buffer) { count(sum, buffer); });
   sum.each(entry.commands(), [&](const Command &command) { count(sum, command); });
+  count(sum, entry.proof());
 }
 
 static void count(PayloadCounter &sum, const SealedPlan &plan) {

@@ -91,6 +91,8 @@ void verifyPlan(const PlanScope &scope, Findings &findings);                    
 void verifyEntry(const PlanScope &scope, const EntryT &entry, Findings &findings); // A13…A15: VerifyEntry.cpp
 bool verifyCommands(const EntryScope &entry, Findings &findings);          // A16…A18, A20…A23: VerifyCommand.cpp
 void verifyWrittenBeforeRead(const EntryScope &entry, Findings &findings); // A19: VerifyAccess.cpp
-void verifyStreamOrder(const EntryScope &entry, Findings &findings);       // A24: VerifyStreams.cpp
+void verifyProofTables(const EntryT &entry, const std::string &where, Findings &findings); // A3: VerifyProof.cpp
+void verifyProof(const PlanScope &scope, const EntryT &entry, Findings &findings);         // A26, A27: VerifyProof.cpp
+void verifyStreamOrder(const EntryScope &entry, Findings &findings);                       // A24: VerifyStreams.cpp
 
 } // namespace plimsoll::artifact

@@ -87,6 +87,7 @@ static void checkEntry(const EntryT &entry, Findings &findings) {
   checkBuffers(entry.buffers, where, findings);
   for (size_t i = 0; i < entry.commands.size() && !findings.enough(); ++i)
     checkCommand(entry.commands[i].get(), where + " command " + std::to_string(i), findings);
+  verifyProofTables(entry, where, findings);
 }
 
 static void checkPlan(const SealedPlanT &plan, Findings &findings) {

@@ -175,8 +175,10 @@ void verifyPlan(const PlanScope &scope, Findings &findings) {
   checkVariables(scope, findings);
   checkPromise(scope, findings);
   for (const auto &entry : scope.plan.entries)
-    if (!findings.enough())
+    if (!findings.enough()) {
       verifyEntry(scope, *entry, findings);
+      verifyProof(scope, *entry, findings);
+    }
 }
 
 } // namespace plimsoll::artifact

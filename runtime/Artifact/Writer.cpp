@@ -21,13 +21,27 @@ static uint64_t moduleBytes(const artifact::ArtifactT &artifact) {
   return bytes;
 }
 
+static uint64_t textBytes(const std::unique_ptr<artifact::CompressedTextT> &text) {
+  return text ? text->bytes.size() : 0;
+}
+
+static uint64_t proofBytes(const artifact::PlanProofT &proof) {
+  uint64_t bytes = textBytes(proof.problem) + textBytes(proof.bound->certificate) +
+                   (proof.steps.size() + proof.explanations.size() * 256 + proof.curve.size() * 64) * 4;
+  for (const auto &point : proof.curve)
+    bytes += textBytes(point->bound->certificate);
+  return bytes;
+}
+
 /// A generous ceiling for everything else, so that the builder never meets its limit.
 static uint64_t tableBytes(const artifact::ArtifactT &artifact) {
-  uint64_t commands = 0;
+  uint64_t commands = 0, proofs = 0;
   for (const auto &plan : artifact.plans)
-    for (const auto &entry : plan->entries)
+    for (const auto &entry : plan->entries) {
       commands += entry->commands.size() + entry->buffers.size();
-  return commands * 1024;
+      proofs += entry->proof ? proofBytes(*entry->proof) : 0;
+    }
+  return commands * 1024 + proofs;
 }
 
 Result<std::vector<std::byte>> packArtifact(const artifact::ArtifactT &artifact) {

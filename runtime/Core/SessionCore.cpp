@@ -69,6 +69,9 @@ Status SessionCore::load() {
   executable.kernels = std::move(*kernels);
   for (auto &module : content.modules)
     std::vector<uint8_t>().swap(module->data);
+  for (auto &sealed : content.plans)
+    for (auto &program : sealed->entries)
+      program->proof.reset();
   if (Status status = resolveEntries(plan(), *backend, executable); !status)
     return status;
   report.runtimeBytes = kStepHeapBytes;

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -82,6 +83,27 @@ bool isMemorySafe(const ArtifactT &artifact) {
   return safe;
 }
 
+/// The independent judge of an accepted artifact's proofs: numbers are numbers, budgets hold, curves fall.
+bool isSoundProof(const EntryT &entry) {
+  const PlanProofT &proof = *entry.proof;
+  bool sound = proof.seconds >= proof.stall_seconds && proof.stall_seconds >= 0 && proof.seconds < INFINITY &&
+               proof.keep_all_seconds >= 0 && proof.keep_all_seconds < INFINITY && !proof.steps.empty() &&
+               (proof.budget_bytes == 0 || proof.budget_bytes >= entry.peak_bytes) &&
+               proof.peak_floor_bytes <= entry.peak_bytes && proof.problem->text_bytes <= 1u << 28 &&
+               proof.bound->seconds >= 0 && proof.bound->seconds < INFINITY;
+  uint64_t budget = UINT64_MAX, bytes = UINT64_MAX;
+  double seconds = 0;
+  for (const auto &point : proof.curve) {
+    sound = sound && point->arena_bytes <= point->budget_bytes && point->arena_bytes <= bytes &&
+            (point->budget_bytes < budget || &point == &proof.curve.front()) && point->extra_seconds >= seconds &&
+            point->extra_seconds < INFINITY && point->bound->seconds >= 0;
+    budget = point->budget_bytes;
+    bytes = point->arena_bytes;
+    seconds = point->extra_seconds;
+  }
+  return sound;
+}
+
 /// A journal of arenas small enough to allocate: damage may have grown one within what A9 allows.
 bool isSmall(const ArtifactT &artifact) {
   for (const auto &arena : artifact.plans[0]->arenas)
@@ -119,6 +141,9 @@ bool survives(const std::vector<std::byte> &bytes) {
     return false;
   }
   EXPECT_TRUE(isMemorySafe(*read));
+  for (const auto &plan : read->plans)
+    for (const auto &entry : plan->entries)
+      EXPECT_TRUE(!entry->proof || isSoundProof(*entry));
   EXPECT_TRUE(packArtifact(*read)) << "an accepted artifact can be written again";
   if (isSmall(*read))
     load(std::move(*read));
@@ -203,4 +228,38 @@ TEST(ArtifactFuzz, extremeViews) {
     EXPECT_TRUE(!status || isMemorySafe(artifact));
   }
   EXPECT_GT(rejected, 5000);
+}
+
+// The numbers of a proof set to extremes, several at a time.
+TEST(ArtifactFuzz, extremeProofs) {
+  static const double seconds[] = {0, -0.0, 1e-6, -1e-6, 1e300, INFINITY, -INFINITY, NAN, 5e-324};
+  static const uint64_t words[] = {0,         1, 255, 703, 704, 705, 1024, 1025, uint64_t{1} << 28, uint64_t{1} << 63,
+                                   UINT64_MAX};
+  std::mt19937_64 random(13);
+  int rejected = 0;
+  for (int round = 0; round < 20000 && !HasFailure(); ++round) {
+    ArtifactT artifact = tinyArtifact();
+    EntryT &entry = *artifact.plans[0]->entries[0];
+    PlanProofT &proof = *entry.proof;
+    CurvePointT &point = *proof.curve[random() % 2];
+    double *times[] = {&proof.seconds,
+                       &proof.stall_seconds,
+                       &proof.keep_all_seconds,
+                       &proof.bound->seconds,
+                       &point.extra_seconds,
+                       &point.bound->seconds,
+                       &proof.explanations[0]->recompute_seconds};
+    uint64_t *sizes[] = {&proof.budget_bytes, &proof.peak_floor_bytes, &proof.keep_all_bytes,
+                         &point.budget_bytes, &point.arena_bytes,      &proof.problem->text_bytes};
+    for (uint64_t edits = 1 + random() % 2; edits > 0; --edits)
+      if (random() % 2)
+        *times[random() % std::size(times)] = seconds[random() % std::size(seconds)];
+      else
+        *sizes[random() % std::size(sizes)] = words[random() % std::size(words)];
+    Status status = verifyArtifact(artifact);
+    rejected += !status;
+    EXPECT_TRUE(!status || isSoundProof(entry));
+  }
+  EXPECT_GT(rejected, 5000);
+  EXPECT_LT(rejected, 19000) << "harmless numbers are accepted";
 }

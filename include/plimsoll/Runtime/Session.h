@@ -36,7 +36,8 @@ public:
   static Result<std::unique_ptr<Session>> open(const std::string &artifactPath, const SessionOptions &options = {});
   virtual ~Session() = default;
 
-  /// The artifact as verified, unpacked. The images of its kernel modules are dropped once they are loaded.
+  /// The artifact as verified, unpacked. The images of its kernel modules are dropped once they are loaded, and so are
+  /// the proofs of its plans, which nothing needs to run them.
   virtual const artifact::ArtifactT &artifact() const = 0;
 
   /// Fills every variable with its initial value (zeros, constant, or the weights file). The file beside the artifact

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <regex>
 #include <set>
@@ -39,6 +40,8 @@ TensorViewT &launchView(ArtifactT &a, size_t command, size_t operand) {
 TensorViewT &callView(ArtifactT &a, size_t command, size_t operand) {
   return *call(a, command).operands[operand]->view;
 }
+
+PlanProofT &proof(ArtifactT &a) { return *train(a).proof; }
 
 void promise(ArtifactT &a, uint64_t arenaBytes) {
   MemoryT &memory = *plan(a).memory;
@@ -268,6 +271,55 @@ const RuleCase cases[] = {
     {"A25", "'train_step' promises a peak of 703 bytes but uses 704", [](ArtifactT &a) { train(a).peak_bytes = 703; }},
     {"A25", "has 705 live bytes in a peak of only 704", [](ArtifactT &a) { train(a).live_bytes_at_peak = 705; }},
     {"A25", "peaks at command 10 of 10", [](ArtifactT &a) { train(a).peak_command = 10; }},
+
+    {"A3", "entry 'train_step' proof has no bound", [](ArtifactT &a) { proof(a).bound.reset(); }},
+    {"A3", "or one of an unknown kind", [](ArtifactT &a) { proof(a).bound->proof = static_cast<BoundProof>(4); }},
+    {"A3", "entry 'train_step' proof has no problem", [](ArtifactT &a) { proof(a).problem.reset(); }},
+    {"A3", "explanation 1 is missing", [](ArtifactT &a) { proof(a).explanations[1].reset(); }},
+    {"A3", "of an unknown fate", [](ArtifactT &a) { proof(a).explanations[1]->fate = static_cast<Fate>(5); }},
+    {"A3", "curve point 1 is missing", [](ArtifactT &a) { proof(a).curve[1].reset(); }},
+    {"A3", "curve point 1 has no bound", [](ArtifactT &a) { proof(a).curve[1]->bound.reset(); }},
+
+    {"A26", "problem claims 0 bytes of text", [](ArtifactT &a) { proof(a).problem->text_bytes = 0; }},
+    {"A26", "claims 268,435,457 bytes of text",
+     [](ArtifactT &a) { proof(a).problem->text_bytes = (uint64_t{1} << 28) + 1; }},
+    {"A26", "claims 268,435,456 bytes of text in 8,191",
+     [](ArtifactT &a) {
+       proof(a).problem->bytes.resize(8191);
+       proof(a).problem->text_bytes = uint64_t{1} << 28;
+     }},
+    {"A26", "bytes of text in 0", [](ArtifactT &a) { proof(a).problem->bytes.clear(); }},
+    {"A26", "has a proof without steps", [](ArtifactT &a) { proof(a).steps.clear(); }},
+    {"A26", "has a proved floor of 705 bytes above its peak of 704", [](ArtifactT &a) { proof(a).peak_floor_bytes = 705; }},
+    {"A26", "has a peak of 704 bytes over its budget of 703", [](ArtifactT &a) { proof(a).budget_bytes = 703; }},
+    {"A26", "predicts impossible seconds", [](ArtifactT &a) { proof(a).seconds = NAN; }},
+    {"A26", "predicts impossible seconds", [](ArtifactT &a) { proof(a).keep_all_seconds = INFINITY; }},
+    {"A26", "predicts impossible seconds", [](ArtifactT &a) { proof(a).keep_all_seconds = -1; }},
+    {"A26", "predicts impossible seconds", [](ArtifactT &a) { proof(a).stall_seconds = 1; }},
+    {"A26", "has an impossible time bound", [](ArtifactT &a) { proof(a).bound->seconds = INFINITY; }},
+    {"A26", "curve point 1 has an impossible time bound", [](ArtifactT &a) { proof(a).curve[1]->bound->seconds = -1; }},
+    {"A26", "has a bound without its certificate",
+     [](ArtifactT &a) { proof(a).bound->proof = BoundProof::Certificate; }},
+    {"A26", "has a certificate that no bound refers to",
+     [](ArtifactT &a) { proof(a).bound->certificate = std::make_unique<CompressedTextT>(); }},
+    {"A26", "certificate claims 0 bytes of text",
+     [](ArtifactT &a) {
+       proof(a).bound->proof = BoundProof::Certificate;
+       proof(a).bound->certificate = std::make_unique<CompressedTextT>();
+     }},
+    {"A26", "explains 'h' with impossible seconds", [](ArtifactT &a) { proof(a).explanations[1]->recompute_seconds = NAN; }},
+    {"A26", "in text that is not UTF-8", [](ArtifactT &a) { proof(a).explanations[1]->reason = "\xff"; }},
+
+    {"A27", "has a curve of 4097 points",
+     [](ArtifactT &a) {
+       while (proof(a).curve.size() < 4097)
+         proof(a).curve.push_back(std::make_unique<CurvePointT>(*proof(a).curve[1]));
+     }},
+    {"A27", "curve point 0 has impossible extra seconds", [](ArtifactT &a) { proof(a).curve[0]->extra_seconds = NAN; }},
+    {"A27", "curve point 1 takes 705 bytes of a budget of 704", [](ArtifactT &a) { proof(a).curve[1]->arena_bytes = 705; }},
+    {"A27", "has a budget of 1,024 bytes after one of 1,024", [](ArtifactT &a) { proof(a).curve[1]->budget_bytes = 1024; }},
+    {"A27", "curve point 1 is faster or larger", [](ArtifactT &a) { proof(a).curve[0]->extra_seconds = 2e-6; }},
+    {"A27", "curve point 1 is faster or larger", [](ArtifactT &a) { proof(a).curve[0]->arena_bytes = 703; }},
 };
 
 std::set<std::string> rulesIn(const std::string &message) {
@@ -302,7 +354,7 @@ TEST(ArtifactRules, everyRuleHasAMutation) {
   std::set<std::string> covered;
   for (const RuleCase &rule : cases)
     covered.insert(rule.rule);
-  for (int i = 2; i <= 25; ++i) // A1 is about bytes: ArtifactFileTest
+  for (int i = 2; i <= 27; ++i) // A1 is about bytes: ArtifactFileTest
     EXPECT_TRUE(covered.count("A" + std::to_string(i))) << "A" << i;
 }
 

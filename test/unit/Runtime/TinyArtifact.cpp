@@ -3,11 +3,13 @@
 
 #include "runtime/Artifact/RuntimeBytes.h"
 #include "runtime/Artifact/Types.h"
+#include "runtime/Proof/ProofText.h"
 
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <sys/resource.h>
 
@@ -108,6 +110,83 @@ static WaitEventT wait(uint32_t event) {
   return result;
 }
 
+const char *tinyProblem() {
+  return R"(plimsoll-problem 1
+alignment 64
+storage "w" bytes 16 class parameter persistent source "layer.w"
+storage "m" bytes 16 class optimizer_state persistent
+storage "seed" bytes 16 class step_state persistent
+storage "two" bytes 16 class constant persistent
+storage "x" bytes 16 class input
+storage "lr" bytes 4 class input
+storage "h" bytes 16 class activation source "/mul"
+storage "t" bytes 16 class activation
+storage "t2" bytes 16 class activation source "/add"
+storage "loss" bytes 4 class output
+step "0.kernel_mul" read %4 read %0 write %6 cost 1e-06
+step "1.copy" read %6 write %7 cost 1e-06
+step "2.kernel_add" read %7 read %3 write %8 inplace %7 %8 cost 2e-06
+step "3.sum" read %8 write %9 workspace 128 cost 1e-06
+step "4.kernel_sgd" readwrite %0 readwrite %1 read %8 read %5 cost 3e-06
+input %4
+input %5
+output %9
+)";
+}
+
+static std::unique_ptr<ExtraTimeBoundT> counted() {
+  auto bound = std::make_unique<ExtraTimeBoundT>();
+  bound->proof = BoundProof::Counting;
+  return bound;
+}
+
+static std::unique_ptr<ExplanationT> explanation(const char *storage, Fate fate, uint32_t lastReader,
+                                                 const char *label) {
+  auto result = std::make_unique<ExplanationT>();
+  result->storage = storage;
+  result->fate = fate;
+  result->bytes = 64;
+  result->last_reader = lastReader;
+  result->last_reader_label = label;
+  result->recompute_seconds = std::numeric_limits<double>::infinity();
+  result->transfer_seconds = 1e-6;
+  result->reason = std::string("why ") + storage + " is there";
+  return result;
+}
+
+static std::unique_ptr<CurvePointT> curvePoint(uint64_t budget, uint64_t bytes, double extraSeconds) {
+  auto point = std::make_unique<CurvePointT>();
+  point->budget_bytes = budget;
+  point->arena_bytes = bytes;
+  point->extra_seconds = extraSeconds;
+  point->bound = counted();
+  return point;
+}
+
+static std::unique_ptr<PlanProofT> trainProof() {
+  constexpr uint32_t moved = UINT32_MAX;
+  auto proof = std::make_unique<PlanProofT>();
+  proof->problem = std::move(*packText(tinyProblem()));
+  proof->steps = {0, 1, 2, moved, moved, 3, 4};
+  proof->budget_bytes = 4096;
+  proof->host_budget_bytes = 64;
+  proof->keep_all_bytes = 768;
+  proof->keep_all_seconds = 8e-6;
+  proof->seconds = 9e-6;
+  proof->stall_seconds = 1e-6;
+  proof->peak_floor_bytes = 256; // the step of sum: t2, loss and 128 bytes of workspace
+  proof->bound = counted();
+  proof->explanations.push_back(explanation("w", Fate::Resident, 4, "4.kernel_sgd"));
+  proof->explanations.push_back(explanation("h", Fate::Kept, 1, "1.copy"));
+  proof->explanations.back()->source = "/mul";
+  proof->explanations.back()->recompute_seconds = 1e-6;
+  proof->explanations.push_back(explanation("t2", Fate::Offloaded, 4, "4.kernel_sgd"));
+  proof->explanations.back()->transfers = 1;
+  proof->curve.push_back(curvePoint(1024, 768, 0));
+  proof->curve.push_back(curvePoint(704, 704, 1e-6));
+  return proof;
+}
+
 static std::unique_ptr<EntryT> trainStep() {
   constexpr Access R = Access::Read, Wr = Access::Write, RW = Access::ReadWrite;
   auto entry = std::make_unique<EntryT>();
@@ -141,6 +220,7 @@ static std::unique_ptr<EntryT> trainStep() {
   entry->peak_bytes = 704;
   entry->peak_command = 8;
   entry->live_bytes_at_peak = 64 + 4 + 16 + 4 + 128;
+  entry->proof = trainProof();
   return entry;
 }
 

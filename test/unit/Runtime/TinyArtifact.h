@@ -21,8 +21,10 @@
 
 namespace plimsoll::test {
 
-/// The artifact above; valid under every rule.
+/// The artifact above; valid under every rule. train_step has a proof whose statements are true.
 artifact::ArtifactT tinyArtifact();
+/// The problem text in the proof of train_step.
+const char *tinyProblem();
 
 /// Row-major strides of `shape`.
 std::vector<int64_t> denseStrides(const std::vector<int64_t> &shape);
