@@ -61,11 +61,15 @@ plimsoll::graph::OpCost GatherElementsOp::cost() { return gatherCost(getIndices(
 plimsoll::graph::OpCost ScatterAddOp::cost() { return costOf(*this, elements(getUpdates())); }
 plimsoll::graph::OpCost ScatterAddElementsOp::cost() { return costOf(*this, elements(getUpdates())); }
 
-plimsoll::graph::OpCost DotOp::cost() {
-  ArrayRef<int64_t> shape = getLhs().getType().getShape();
-  auto contracted = static_cast<uint64_t>(getTransA() ? shape[shape.size() - 2] : shape.back());
-  return costOf(*this, 2 * contracted * elements(getResult()));
+// Multiply-adds of a matrix product.
+template <typename DotLike> static uint64_t productFlops(DotLike op) {
+  ArrayRef<int64_t> shape = op.getLhs().getType().getShape();
+  auto contracted = static_cast<uint64_t>(op.getTransA() ? shape[shape.size() - 2] : shape.back());
+  return 2 * contracted * elements(op.getResult());
 }
+plimsoll::graph::OpCost DotOp::cost() { return costOf(*this, productFlops(*this)); }
+plimsoll::graph::OpCost DotAddOp::cost() { return costOf(*this, productFlops(*this)); }
+SmallVector<unsigned> DotAddOp::inPlaceOperands(unsigned) { return {2}; }
 
 // Multiply-adds of a convolution: outputs times filter taps per output channel.
 static uint64_t convFlops(Value output, Value filter) {

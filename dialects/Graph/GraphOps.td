@@ -350,6 +350,19 @@ def DotOp : Graph_LibraryOp<"dot", [OwnCost, Differentiable]> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
 }
 
+def DotAddOp : Graph_LibraryOp<"dot_add", [OwnCost, DeclareOpInterfaceMethods<InPlaceOpInterface, ["inPlaceOperands"]>]> {
+  let summary = "a sum that takes in one more matrix product: accumulator + a·b";
+  let description = [{
+    Shapes and flags as dot's; the accumulator has the result's type and its storage becomes the result's when nobody reads it later,
+    so a gradient that is a sum of products never needs a second buffer of its size. Autodiff makes it; it has no gradient of its own.
+    Rules: G16, G17.
+  }];
+  let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs, Graph_FloatTensor:$accumulator,
+                       DefaultValuedAttr<BoolAttr, "false">:$trans_a, DefaultValuedAttr<BoolAttr, "false">:$trans_b);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs `into` $accumulator attr-dict `:` functional-type(operands, $result)";
+}
+
 class Graph_ConvLike<string mnemonic> : Graph_LibraryOp<mnemonic, [OwnCost, Differentiable]> {
   let results = (outs Graph_FloatTensor:$result);
 }

@@ -4,21 +4,29 @@
 using namespace mlir;
 using namespace plimsoll::graph;
 
-LogicalResult DotOp::verify() {
-  ArrayRef<int64_t> a = tensorType(getLhs()).getShape(), b = tensorType(getRhs()).getShape(), c = getType().getShape();
+// Rules G16 and G17 for dot and dot_add.
+template <typename DotLike> static LogicalResult verifyProduct(DotLike op) {
+  ArrayRef<int64_t> a = tensorType(op.getLhs()).getShape(), b = tensorType(op.getRhs()).getShape(), c = op.getType().getShape();
   size_t rank = a.size();
   if (rank < 2 || b.size() != rank || c.size() != rank || a.drop_back(2) != b.drop_back(2) || a.drop_back(2) != c.drop_back(2))
-    return emitOpError("G16: ranks must be equal and at least 2 and batch dimensions must agree, found ")
-           << getLhs().getType() << ", " << getRhs().getType() << " and " << getType();
+    return op.emitOpError("G16: ranks must be equal and at least 2 and batch dimensions must agree, found ")
+           << op.getLhs().getType() << ", " << op.getRhs().getType() << " and " << op.getType();
   int64_t m = a[rank - 2], ka = a[rank - 1], kb = b[rank - 2], n = b[rank - 1];
-  if (getTransA())
+  if (op.getTransA())
     std::swap(m, ka);
-  if (getTransB())
+  if (op.getTransB())
     std::swap(kb, n);
   if (ka != kb || c[rank - 2] != m || c[rank - 1] != n)
-    return emitOpError("G17: contracted sizes ") << ka << " and " << kb << ", result should be (..., " << m << ", " << n << "), found " << getType();
-  bool oneType = tensorType(getLhs()).getElementType() == tensorType(getRhs()).getElementType();
-  return oneType ? success() : emitOpError("G17: operands have different element types");
+    return op.emitOpError("G17: contracted sizes ") << ka << " and " << kb << ", result should be (..., " << m << ", " << n << "), found " << op.getType();
+  bool oneType = tensorType(op.getLhs()).getElementType() == tensorType(op.getRhs()).getElementType();
+  return oneType ? success() : op.emitOpError("G17: operands have different element types");
+}
+
+LogicalResult DotOp::verify() { return verifyProduct(*this); }
+LogicalResult DotAddOp::verify() {
+  if (getAccumulator().getType() != getType())
+    return emitOpError("G17: the accumulator has type ") << getAccumulator().getType() << ", expected the result's, " << getType();
+  return verifyProduct(*this);
 }
 
 namespace {

@@ -51,6 +51,7 @@ private:
   }
   LogicalResult visit(Operation &op);
   void accumulate(Value value, Value contribution);
+  void accumulateOwn(Value value, DotOp product);
   Location tagged(Location location) const {
     return FusedLoc::get({location}, StringAttr::get(location.getContext(), "gradient"), location.getContext());
   }
@@ -110,6 +111,12 @@ LogicalResult ReverseWalk::reportMissing() const {
   return error;
 }
 
+// A matrix product made for one operand alone is added where the sum already is.
+void ReverseWalk::accumulateOwn(Value value, DotOp product) {
+  Value &slot = cotangents[value];
+  slot = plimsoll::accumulateProduct(builder, slot, product);
+}
+
 void ReverseWalk::accumulate(Value value, Value contribution) {
   Value &slot = cotangents[value];
   slot = slot ? AddOp::create(builder, slot, contribution).getResult() : contribution;
@@ -127,6 +134,8 @@ LogicalResult ReverseWalk::visit(Operation &op) {
     return success();
 
   builder.setLoc(tagged(op.getLoc()));
+  Operation *before =
+      builder.getInsertionPoint() == builder.getBlock()->begin() ? nullptr : &*std::prev(builder.getInsertionPoint());
   Adjoint adjoint{builder, incoming, wanted};
   SmallVector<Value> contributions = cast<DifferentiableOpInterface>(op).buildAdjoint(adjoint);
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
@@ -135,7 +144,13 @@ LogicalResult ReverseWalk::visit(Operation &op) {
     if (contributions[index].getType() != operand.getType())
       return op.emitOpError("adjoint of operand ")
              << index << " has type " << contributions[index].getType() << ", expected " << operand.getType();
-    accumulate(operand, contributions[index]);
+    auto product = contributions[index].getDefiningOp<DotOp>();
+    bool isOwn = product && product->use_empty() && (!before || before->isBeforeInBlock(product)) &&
+                 llvm::count(contributions, contributions[index]) == 1;
+    if (isOwn && cotangents.lookup(operand))
+      accumulateOwn(operand, product);
+    else
+      accumulate(operand, contributions[index]);
   }
   return success();
 }
@@ -152,6 +167,13 @@ LogicalResult ReverseWalk::run(Value seed) {
       return failure();
   }
   return success();
+}
+
+Value plimsoll::accumulateProduct(ImplicitLocOpBuilder &builder, Value sum, DotOp product) {
+  Value joined = DotAddOp::create(builder, sum.getType(), product.getLhs(), product.getRhs(), sum, product.getTransA(),
+                                  product.getTransB());
+  product.erase();
+  return joined;
 }
 
 FailureOr<SmallVector<Value>> plimsoll::differentiate(func::FuncOp function, Value loss, Value seed,

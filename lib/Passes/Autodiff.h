@@ -1,6 +1,8 @@
 // Reverse-mode differentiation of graph functions.
 #pragma once
 
+#include "dialects/Graph/Graph.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
@@ -19,5 +21,9 @@ namespace plimsoll {
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> differentiate(mlir::func::FuncOp function, mlir::Value loss,
                                                               mlir::Value seed, llvm::ArrayRef<mlir::Value> wrt,
                                                               mlir::OpBuilder &builder);
+
+/// `sum` + `product`, as a dot_add in the sum's storage, so that the product needs none of its own. Erases `product`,
+/// which nothing may use.
+mlir::Value accumulateProduct(mlir::ImplicitLocOpBuilder &builder, mlir::Value sum, graph::DotOp product);
 
 } // namespace plimsoll

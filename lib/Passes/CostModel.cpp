@@ -69,7 +69,7 @@ static double matrixFlops(const TargetProfile &machine, Operation *op) {
   auto groups = op->getAttrOfType<IntegerAttr>("groups");
   if (groups && groups.getInt() > 1)
     return machine.groupedConvFlops;
-  if (isa<DotOp>(op))
+  if (isa<DotOp, DotAddOp>(op))
     return machine.dotFlops;
   if (isa<ConvOp>(op))
     return machine.convFlops;

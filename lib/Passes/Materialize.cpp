@@ -35,7 +35,7 @@ static bool takesWindow(OpOperand &use, const StorageWindow &window) {
   ArrayRef<int64_t> shape = tensorType(use.get()).getShape();
   if (user->hasTrait<GraphView>() || isa<GroupOp, CopyOp, ConcatOp, PadOp>(user))
     return true;
-  if (isa<DotOp>(user))
+  if (isa<DotOp>(user) || (isa<DotAddOp>(user) && use.getOperandNumber() < 2))
     return isMatrix(shape, window.strides);
   if (isa<AttentionOp, AttentionGradOp>(user) && shape.size() == 4)
     return use.get() == maskOf(user) || shape.back() == 1 || window.strides.back() == 1;

@@ -249,13 +249,30 @@ private:
       if (isSplat(base.getDefiningOp())) {
         if (isReadFrom(write, write.getVariable()))
           lateWrites.push_back(write);
-      } else if (isa<GroupOp>(base.getDefiningOp()) && !storages.contains(base) &&
+      } else if (auto sum = dyn_cast_or_null<DotAddOp>(base.getDefiningOp()); sum && sumsInVariable(write, sum)) {
+        for (; sum; sum = sum.getAccumulator().getDefiningOp<DotAddOp>())
+          storages[sum.getResult()] = variables.lookup(write.getVariable());
+      } else if (isa_and_nonnull<GroupOp>(base.getDefiningOp()) && !storages.contains(base) &&
                  replacesInPlace(write, cast<OpResult>(base))) {
         storages[base] = variables.lookup(write.getVariable());
       } else {
         lateWrites.push_back(write);
       }
     }
+  }
+  // Whether `last` ends a chain of dot_adds that starts from the variable's old value and that nothing else looks into:
+  // all of it can then happen in the variable.
+  bool sumsInVariable(WriteOp write, DotAddOp last) {
+    DotAddOp first = last;
+    auto isPrivate = [](Value value) { return value.hasOneUse(); };
+    while (isPrivate(first.getResult()) && first.getAccumulator().getDefiningOp<DotAddOp>())
+      first = first.getAccumulator().getDefiningOp<DotAddOp>();
+    auto read = first.getAccumulator().getDefiningOp<ReadOp>();
+    if (!isPrivate(first.getResult()) || !read || read.getVariable() != write.getVariable() ||
+        storages.contains(last.getResult()) || isReadFrom(first, write.getVariable(), first))
+      return false;
+    auto readsIt = [&](Value operand) { return windowOf(operand)->base == read.getResult(); };
+    return !readsIt(first.getLhs()) && !readsIt(first.getRhs());
   }
   static bool isSplat(Operation *op) {
     auto constant = dyn_cast_or_null<ConstantOp>(op);
@@ -278,6 +295,8 @@ private:
       return readPad(pad);
     if (isSplat(op) && llvm::all_of(op->getUsers(), [](Operation *user) { return isa<WriteOp>(user); }))
       return success();
+    if (auto sum = dyn_cast<DotAddOp>(op))
+      return readDotAdd(sum);
     if (op->hasTrait<GraphLibrary>())
       return readLibrary(op);
     return op->emitOpError(
@@ -343,11 +362,41 @@ private:
     std::swap(operand.strides[rank - 1], operand.strides[rank - 2]);
     operand.type = tensorLike(operand.type, shape);
   }
-  static void transposeMatrices(DotOp dot, MutableArrayRef<CommandOperand> operands) {
+  template <typename DotLike> static void transposeMatrices(DotLike dot, MutableArrayRef<CommandOperand> operands) {
     if (dot.getTransA())
       swapMatrix(operands[0]);
     if (dot.getTransB())
       swapMatrix(operands[1]);
+  }
+
+  // The call adds to what its result holds: the accumulator's own bytes when this is their last use, else a copy.
+  LogicalResult readDotAdd(DotAddOp sum) {
+    Value accumulator = sum.getAccumulator();
+    StorageWindow old = *windowOf(accumulator);
+    StorageId from = storageOf(old.base);
+    bool isAssigned = storages.contains(sum.getResult());
+    bool takesOver = !isAssigned && isWholeStorage(accumulator) && !draft.problem.storages[from].persistent &&
+                     !isa<BlockArgument>(old.base) && isLastUse(sum, old.base);
+    if (takesOver)
+      storages[sum.getResult()] = from;
+    CommandOperand into = window(sum.getResult(), AccessMode::Write);
+    if (into.storage != from &&
+        failed(addCall("copy", {window(accumulator, AccessMode::Read), into}, {}, sum.getLoc())))
+      return failure();
+    into.access = AccessMode::ReadWrite;
+    SmallVector<CommandOperand> operands{window(sum.getLhs(), AccessMode::Read), window(sum.getRhs(), AccessMode::Read),
+                                         into};
+    transposeMatrices(sum, operands);
+    return addCall("dot", std::move(operands),
+                   {parameter("accumulate", Builder(sum.getContext()).getI64IntegerAttr(1))}, sum.getLoc(), sum);
+  }
+  // Whether only the accumulator operand of `op` looks at `base` from `op` on.
+  static bool isLastUse(DotAddOp op, Value base) {
+    SmallVector<OpOperand *> uses;
+    collectUsers(base, uses);
+    return llvm::all_of(uses, [&](OpOperand *use) {
+      return use->getOwner() == op ? use->getOperandNumber() == 2 : use->getOwner()->isBeforeInBlock(op);
+    });
   }
 
   // Gives the mask the full shape of the scores, size-1 dimensions by stride 0.
@@ -468,7 +517,7 @@ private:
   // writing it.
   void offerInPlace(planner::Step &step, Operation *op) {
     auto inPlace = dyn_cast<InPlaceOpInterface>(op);
-    if (!inPlace)
+    if (!inPlace || isa<DotAddOp>(op)) // its command changes one storage; readDotAdd() chose it
       return;
     for (OpResult result : op->getResults()) {
       StorageId into = storageOf(result);

@@ -283,6 +283,37 @@ static void addTo(ModuleOp module, ImplicitLocOpBuilder &builder, StringRef accu
   WriteOp::create(builder, accumulator, AddOp::create(builder, sum, value));
 }
 
+// The product at the root of a gradient that is a sum of products and of nothing else, each of them read only by the
+// next; null otherwise.
+static DotOp firstProduct(Value gradient) {
+  while (auto next = gradient.getDefiningOp<DotAddOp>()) {
+    if (!llvm::hasNItemsOrLess(gradient.getUses(), 1))
+      return nullptr;
+    gradient = next.getAccumulator();
+  }
+  return llvm::hasNItemsOrLess(gradient.getUses(), 1) ? gradient.getDefiningOp<DotOp>() : nullptr;
+}
+
+// Adds a gradient to its accumulator. A sum of products is formed in the accumulator itself and needs no storage.
+static void addGradient(ModuleOp module, ImplicitLocOpBuilder &builder, ParameterGradient parameter, bool isShared) {
+  StringRef owner = parameter.variable.getSymName();
+  std::string accumulator = (owner + ".grad").str();
+  DotOp first = isShared ? DotOp() : firstProduct(parameter.gradient);
+  if (!first) {
+    addTo(module, builder, accumulator, parameter.gradient, owner);
+    return;
+  }
+  ensureVariable(module, accumulator, tensorType(parameter.gradient), VariableKind::GradientAccumulator, 0, owner);
+  ImplicitLocOpBuilder before(first.getLoc(), first);
+  Value sum = ReadOp::create(before, parameter.gradient.getType(), accumulator);
+  Value joined = DotAddOp::create(before, first.getType(), first.getLhs(), first.getRhs(), sum, first.getTransA(),
+                                  first.getTransB());
+  Value total = parameter.gradient == first.getResult() ? joined : parameter.gradient;
+  first.replaceAllUsesWith(joined);
+  first.erase();
+  WriteOp::create(builder, accumulator, total);
+}
+
 // Returns the parameters that have an accumulator, in order.
 static FailureOr<SmallVector<VariableOp>> buildAccumulate(func::FuncOp function, LossAndWeight target) {
   auto module = function->getParentOfType<ModuleOp>();
@@ -293,8 +324,10 @@ static FailureOr<SmallVector<VariableOp>> buildAccumulate(func::FuncOp function,
     return failure();
   SmallVector<VariableOp> accumulated;
   for (ParameterGradient &parameter : *parameters) {
-    StringRef name = parameter.variable.getSymName();
-    addTo(module, builder, (name + ".grad").str(), parameter.gradient, name);
+    bool isShared = llvm::count_if(*parameters, [&](const ParameterGradient &other) {
+                      return other.gradient == parameter.gradient;
+                    }) > 1;
+    addGradient(module, builder, parameter, isShared);
     accumulated.push_back(parameter.variable);
   }
   addTo(module, builder, lossSum, MulOp::create(builder, target.loss, seed));

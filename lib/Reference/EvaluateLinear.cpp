@@ -13,7 +13,7 @@ using namespace plimsoll::graph;
 
 namespace plimsoll::reference {
 
-static void evaluateDot(DotOp op, Frame &frame) {
+template <typename DotLike> static void evaluateDot(DotLike op, Frame &frame) {
   ArrayRef<int64_t> a = frame.in[0]->shape(), c = frame.out[0].shape();
   size_t rank = a.size();
   int64_t m = c[rank - 2], n = c[rank - 1], k = op.getTransA() ? a[rank - 2] : a[rank - 1], batches = 1;
@@ -28,7 +28,7 @@ static void evaluateDot(DotOp op, Frame &frame) {
   for (int64_t batch = 0; batch < batches; ++batch)
     for (int64_t row = 0; row < m; ++row)
       for (int64_t column = 0; column < n; ++column) {
-        double sum = 0;
+        double sum = frame.in.size() > 2 ? frame.in[2]->floats[(batch * m + row) * n + column] : 0;
         for (int64_t t = 0; t < k; ++t)
           sum += lhs(batch, row, t) * rhs(batch, t, column);
         frame.out[0].floats[(batch * m + row) * n + column] = sum;
@@ -103,7 +103,7 @@ static void evaluateAvgPoolGrad(AvgPoolGradOp op, Frame &frame) {
 
 FailureOr<bool> evaluateLinear(Frame &frame) {
   return TypeSwitch<Operation *, bool>(frame.op)
-      .Case<DotOp>([&](auto op) { return evaluateDot(op, frame), true; })
+      .Case<DotOp, DotAddOp>([&](auto op) { return evaluateDot(op, frame), true; })
       .Case<MaxPoolOp>([&](auto op) { return evaluateMaxPool(op, frame), true; })
       .Case<MaxPoolGradOp>([&](auto op) { return evaluateMaxPoolGrad(op, frame), true; })
       .Case<AvgPoolOp>([&](auto op) { return evaluateAvgPool(op, frame), true; })

@@ -22,6 +22,20 @@ func.func @dotContractsDifferentSizes(%a: tensor<3x4xf32>, %b: tensor<4x5xf32>) 
 }
 
 // -----
+func.func @sumOfAnotherShape(%a: tensor<3x4xf32>, %b: tensor<4x5xf32>, %c: tensor<5x3xf32>) -> tensor<3x5xf32> {
+  // expected-error @+1 {{G17: the accumulator has type 'tensor<5x3xf32>', expected the result's, 'tensor<3x5xf32>'}}
+  %0 = graph.dot_add %a, %b into %c : (tensor<3x4xf32>, tensor<4x5xf32>, tensor<5x3xf32>) -> tensor<3x5xf32>
+  return %0 : tensor<3x5xf32>
+}
+
+// -----
+func.func @sumContractsDifferentSizes(%a: tensor<3x4xf32>, %b: tensor<3x5xf32>, %c: tensor<3x5xf32>) -> tensor<3x5xf32> {
+  // expected-error @+1 {{G17: contracted sizes 4 and 3}}
+  %0 = graph.dot_add %a, %b into %c : (tensor<3x4xf32>, tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+  return %0 : tensor<3x5xf32>
+}
+
+// -----
 func.func @dotOfElementTypes(%a: tensor<3x4xf32>, %b: tensor<4x5xf16>) -> tensor<3x5xf32> {
   // expected-error @+1 {{G17: operands have different element types}}
   %0 = graph.dot %a, %b : (tensor<3x4xf32>, tensor<4x5xf16>) -> tensor<3x5xf32>

@@ -13,6 +13,13 @@ func.func @products(%a: tensor<2x4x3xf32>, %b: tensor<2x4x5xf32>, %c: tensor<2x3
   return %0 : tensor<2x3x5xf32>
 }
 
+// CHECK-LABEL: @sums
+func.func @sums(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>, %c: tensor<3x5xf32>) -> tensor<3x5xf32> {
+  // CHECK: graph.dot_add %{{.*}}, %{{.*}} into %{{.*}} {trans_a = true} : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+  %0 = graph.dot_add %a, %b into %c {trans_a = true} : (tensor<4x3xf32>, tensor<4x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+  return %0 : tensor<3x5xf32>
+}
+
 // CHECK-LABEL: @convolutions
 func.func @convolutions(%x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>, %y: tensor<1x6x3x3xf32>) -> tensor<1x6x3x3xf32> {
   // CHECK: graph.conv %{{.*}}, %{{.*}} {dilations = array<i64: 1, 1>, groups = 2 : i64, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>}
