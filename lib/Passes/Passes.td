@@ -16,6 +16,17 @@ def PlimsollRecognize : Pass<"plimsoll-recognize", "::mlir::ModuleOp"> {
   }];
 }
 
+def PlimsollChunk : Pass<"plimsoll-chunk", "::mlir::func::FuncOp"> {
+  let summary = "compute losses over a vocabulary in pieces of the tokens";
+  let description = [{
+    Changes: cross_entropy over a matrix product, through bias, scale, casts and shifts of positions, becomes `count` products and
+    losses over slices of the tokens, whose results are concatenated. Requires: a forward function. Guarantees: the same numbers up
+    to rounding of sums over tokens; the logits are never needed in full by the loss. Assumes: --plimsoll-interleave runs after
+    differentiation. Explains (remarks): losses that stay whole. Example: test/lit/Passes/chunk.mlir.
+  }];
+  let options = [Option<"count", "count", "int64_t", "1", "pieces; 1 = none">];
+}
+
 def PlimsollAutodiff : Pass<"plimsoll-autodiff", "::mlir::ModuleOp"> {
   let summary = "append the gradient of the loss in every trainable parameter to a function's results";
   let description = [{
@@ -44,6 +55,16 @@ def PlimsollTrainingStep : Pass<"plimsoll-training-step", "::mlir::ModuleOp"> {
     Option<"accumulation", "accumulation", "int64_t", "1", "micro-batches per update">,
     ListOption<"noDecay", "no-decay", "std::string", "patterns of parameters without weight decay">,
   ];
+}
+
+def PlimsollInterleave : Pass<"plimsoll-interleave", "::mlir::func::FuncOp"> {
+  let summary = "run each piece of a chunked loss forward right before its backward";
+  let description = [{
+    Changes: order of the ops of chunked losses; sums of zero-padded pieces that lie side by side become concatenations.
+    Requires: differentiated functions in which state is read before it is written. Guarantees: at most one piece's logits or their
+    gradient are needed at a time. Assumes: pure ops commute. Explains (remarks): losses whose incoming gradient depends on
+    losses, which keep their order. Example: test/lit/Passes/interleave.mlir.
+  }];
 }
 
 def PlimsollEvalMode : Pass<"plimsoll-eval-mode", "::mlir::func::FuncOp"> {

@@ -6,6 +6,7 @@
 #include "lib/Codegen/CPU/CpuKernels.h"
 #include "lib/Emit/Emit.h"
 #include "lib/Frontend/ONNX/Import.h"
+#include "lib/Passes/Chunk.h"
 #include "lib/Passes/LowerToPlan.h"
 #include "lib/Passes/Passes.h"
 #include "plimsoll/Support/Units.h"
@@ -100,12 +101,14 @@ public:
                                   });
         !status || stopsAt(Phase::Bound) || stopsAt(Phase::Precise))
       return status;
+    chunkLosses(imported.module->lookupSymbol<func::FuncOp>("forward"), options.recipe.chunks);
     if (failed(buildTrainingStep(*imported.module, options.recipe.optimizer)))
       return Status(ExitCode::Unsupported, "the model cannot be trained as it stands; see the errors above");
     if (Status status = transform(Phase::Differentiated,
                                   [](OpPassManager &pm) {
                                     pm.addPass(createCanonicalizerPass());
                                     pm.addPass(createCSEPass());
+                                    pm.addNestedPass<func::FuncOp>(createPlimsollInterleave());
                                   });
         !status || stopsAt(Phase::Differentiated))
       return status;

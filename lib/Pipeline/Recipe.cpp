@@ -137,7 +137,10 @@ public:
     });
     section(root, "optimizer", error, [&](TableReader &table) { readOptimizer(table); });
     section(root, "precision", error, [&](TableReader &table) { table.read("policy", recipe.precision); });
-    section(root, "memory", error, [&](TableReader &table) { table.read("budget", recipe.budgetBytes); });
+    section(root, "memory", error, [&](TableReader &table) {
+      table.read("budget", recipe.budgetBytes);
+      table.read("chunks", recipe.chunks);
+    });
     return error;
   }
 
@@ -200,6 +203,8 @@ Status Recipe::check() const {
     return usage("unknown loss '" + loss + "'; expected cross_entropy or mse, or none to use the model's own");
   if (optimizer.accumulation < 1 || optimizer.accumulation > 1'000'000)
     return usage("accumulation is " + std::to_string(optimizer.accumulation) + ", expected 1 to 1,000,000");
+  if (chunks < 1 || chunks > 65'536)
+    return usage("chunks is " + std::to_string(chunks) + ", expected 1 to 65,536");
   if (!(optimizer.clipNorm >= 0))
     return usage("clip_norm must be positive, 0 for no clipping, or inf to measure only");
   if (optimizer.nesterov && !(optimizer.momentum > 0))
@@ -219,8 +224,10 @@ Status Recipe::check() const {
 }
 
 std::string Recipe::toJson() const {
-  llvm::json::Object json{
-      {"accumulation", optimizer.accumulation}, {"precision", precision}, {"loss", loss.empty() ? "model" : loss}};
+  llvm::json::Object json{{"accumulation", optimizer.accumulation},
+                          {"chunks", chunks},
+                          {"precision", precision},
+                          {"loss", loss.empty() ? "model" : loss}};
   llvm::json::Object update{{"kind", optimizer.kind}, {"weight_decay", optimizer.weightDecay}};
   if (optimizer.kind == "sgd") {
     update["momentum"] = optimizer.momentum;

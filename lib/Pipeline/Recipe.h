@@ -22,6 +22,7 @@ struct Recipe {
   OptimizerRecipe optimizer;                ///< [optimizer], [train] clip_norm and accumulation
   std::string precision = "fp32";           ///< [precision] policy
   std::optional<uint64_t> budgetBytes;      ///< [memory] budget
+  int64_t chunks = 1;                       ///< [memory] chunks: pieces of the tokens a vocabulary loss works in
 
   /// Ok, or Usage/Unsupported naming the value that is out of range.
   Status check() const;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks Plimsoll against recorded PyTorch training runs ("oracles").
 
-usage: check_oracles.py DIR [--only NAME]... [--precision fp32] [--budget BYTES|min] [--target cpu] [--bin BUILD/bin] [--keep DIR]
+usage: check_oracles.py DIR [--only NAME]... [--precision fp32] [--budget BYTES|min] [--chunks N] [--target cpu] [--bin BUILD/bin] [--keep DIR]
 
 DIR holds NAME.onnx, NAME.json and NAME.safetensors (test/integration/oracles/README.md describes them). Each model is compiled with
 its .onnx unchanged and trained for ten steps with SGD-momentum and with AdamW. Bounds, from the issue that defined them:
@@ -87,6 +87,8 @@ class Check:
             command += ["--bind", f"{dim}={size}"]
         if self.options.budget:
             command += ["--budget", self.options.budget]
+        if self.options.chunks:
+            command += ["--chunks", self.options.chunks]
         run(command)
         return artifact
 
@@ -193,6 +195,7 @@ def main():
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--budget")
+    parser.add_argument("--chunks", help="pieces in which losses over a vocabulary are computed")
     parser.add_argument("--target", default="cpu", choices=["cpu"])
     parser.add_argument("--bin", default=str(HERE.parent.parent / "build" / "bin"))
     parser.add_argument("--keep", type=pathlib.Path, help="folder for artifacts and outputs (default: temporary)")

@@ -54,6 +54,10 @@ static void addFlags(CLI::App &app, CommandLine &line, Recipe &recipe) {
   app.add_flag("--gradients-entry", optimizer.gradientsEntry, "add an entry whose outputs are the gradients");
   app.add_option("--precision", recipe.precision, "fp32");
   app.add_option("--budget", line.budget, "arena budget, e.g. 1.5GB");
+  app.add_option(
+      "--chunks", recipe.chunks,
+      "pieces of the tokens in which a loss over a vocabulary is computed, so that its logits never exist in "
+      "full; part of the arithmetic: sums over tokens are rounded in another order");
   app.add_option("--cpu", line.cpu, "native, x86-64-v3 or x86-64-v4");
   app.add_option("--threads", line.threads, "threads the artifact runs with (0: one per processor here)");
   app.add_option("--staging", line.staging, "bytes of the data files the runner may keep resident, e.g. 4MiB");

@@ -70,6 +70,7 @@ no_decay = ["*.bias"]
 policy = "fp32"
 [memory]
 budget = "1.5GB"
+chunks = 4
 )");
   ASSERT_TRUE(static_cast<bool>(recipe)) << recipe.status().message();
   EXPECT_EQ(recipe->model, (folder / "m.onnx").string()); // relative to the recipe
@@ -83,6 +84,7 @@ budget = "1.5GB"
   EXPECT_FALSE(recipe->trainBatchNorm);
   EXPECT_EQ(recipe->optimizer.clipNorm, 1);
   EXPECT_EQ(recipe->optimizer.accumulation, 8);
+  EXPECT_EQ(recipe->chunks, 4);
   EXPECT_EQ(recipe->optimizer.kind, "sgd");
   EXPECT_EQ(recipe->optimizer.momentum, 0.9);
   EXPECT_TRUE(recipe->optimizer.nesterov);
@@ -145,6 +147,7 @@ TEST(RecipeCheck, valuesOutOfRangeAreNamed) {
   EXPECT_EQ(checkOf([](Recipe &r) { r.loss = "hinge"; }),
             "unknown loss 'hinge'; expected cross_entropy or mse, or none to use the model's own");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.accumulation = 0; }), "accumulation is 0, expected 1 to 1,000,000");
+  EXPECT_EQ(checkOf([](Recipe &r) { r.chunks = 0; }), "chunks is 0, expected 1 to 65,536");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.accumulation = 1'000'001; }),
             "accumulation is 1000001, expected 1 to 1,000,000");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.clipNorm = -1; }),
@@ -170,7 +173,7 @@ TEST(RecipeJson, saysWhatMattersInOneOrder) {
   recipe.optimizer.clipNorm = std::numeric_limits<double>::infinity(); // measures only, so it changes nothing
   EXPECT_EQ(
       recipe.toJson(),
-      R"({"accumulation":1,"bind":{"batch":1,"seq":2},"freeze":[],"loss":"model","optimizer":{"betas":[0.5,0.75],"eps":1e-08,)"
+      R"({"accumulation":1,"bind":{"batch":1,"seq":2},"chunks":1,"freeze":[],"loss":"model","optimizer":{"betas":[0.5,0.75],"eps":1e-08,)"
       R"("kind":"adamw","no_decay":[],"weight_decay":0},"precision":"fp32"})");
   recipe.optimizer.kind = "sgd";
   recipe.optimizer.clipNorm = 0.5;
