@@ -1,5 +1,5 @@
 // bench-step-times ARTIFACT [ENTRY] [RUNS]: how long each command of an entry takes here: the least of RUNS runs, one
-// line a command (position, name, seconds). Inputs and variables are as initialize() leaves them (inputs zero), so it
+// line a command (position, name, seconds). Inputs are zero and variables as initialize() leaves them, so it
 // needs no data. An artifact of one thread is timed in processor time, which other programs disturb less. What the cost
 // model predicts is compared with this by cost_accuracy.py.
 #include "runtime/Artifact/Reader.h"
@@ -100,6 +100,9 @@ int main(int argc, char **argv) {
     return fail({ExitCode::Usage, "no entry '" + entryName + "'"});
   std::vector<double> least(entry->commands.size(), 1e30);
   for (int run = 0; run < runs; ++run) {
+    for (const auto &port : entry->inputs) // their room is used again within a run
+      if (auto bytes = (*session)->input(entryName, port->name))
+        std::fill(bytes->begin(), bytes->end(), std::byte{0});
     seconds.clear();
     if (Status status = (*session)->run(entryName); !status)
       return fail(status);

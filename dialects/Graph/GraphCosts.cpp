@@ -91,14 +91,17 @@ plimsoll::graph::OpCost MaxPoolGradOp::cost() { return costOf(*this, elements(ge
 plimsoll::graph::OpCost AvgPoolOp::cost() { return costOf(*this, windowElements(getKernel()) * elements(getResult())); }
 plimsoll::graph::OpCost AvgPoolGradOp::cost() { return costOf(*this, windowElements(getKernel()) * elements(getCotangent())); }
 
-// Two products of S×T×D (forward) or five (backward: scores, dV, dP, dQ, dK), plus the softmax.
-static uint64_t attentionFlops(Value query, Value key, uint64_t products) {
-  auto q = tensorType(query).getShape();
-  auto scores = static_cast<uint64_t>(q[0] * q[1] * q[2] * tensorType(key).getDimSize(2));
-  return scores * (2 * products * static_cast<uint64_t>(q[3]) + 5);
+// Two products of S×T×D (forward) or five (backward: scores, dV, dP, dQ, dK), plus the softmax. Under a causal mask half
+// of the scores are never computed.
+template <typename AttentionLike> static uint64_t attentionFlops(AttentionLike op, uint64_t products) {
+  ArrayRef<int64_t> query = op.getQuery().getType().getShape();
+  auto scores = static_cast<uint64_t>(query[0] * query[1] * query[2] * op.getKey().getType().getDimSize(2));
+  if (op.getCausal())
+    scores = (scores + 1) / 2;
+  return scores * (2 * products * static_cast<uint64_t>(query[3]) + 5);
 }
-plimsoll::graph::OpCost AttentionOp::cost() { return costOf(*this, attentionFlops(getQuery(), getKey(), 2)); }
-plimsoll::graph::OpCost AttentionGradOp::cost() { return costOf(*this, attentionFlops(getQuery(), getKey(), 5)); }
+plimsoll::graph::OpCost AttentionOp::cost() { return costOf(*this, attentionFlops(*this, 2)); }
+plimsoll::graph::OpCost AttentionGradOp::cost() { return costOf(*this, attentionFlops(*this, 5)); }
 
 plimsoll::graph::OpCost GroupOp::cost() {
   uint64_t flops = 0;

@@ -4,9 +4,12 @@
 #pragma once
 
 #include "plimsoll/Planner/Schedule.h"
+#include "plimsoll/Support/Status.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
+
+#include <optional>
 
 namespace plimsoll {
 
@@ -24,7 +27,7 @@ struct TargetProfile {
   double threadBandwidth = 0; ///< bytes a second and thread between memory and one core
   double memoryBandwidth = 0; ///< bytes a second of the whole machine's memory
   double cacheBandwidth = 0;  ///< bytes a second and thread from the shared cache
-  uint64_t cacheBytes = 0;    ///< a command whose operands are no larger finds them in the cache
+  double cacheBytes = 0;      ///< a command whose operands are no larger finds them in the cache
   double launchSeconds = 0;   ///< from one command to the next
 
   planner::TransferSpeed disk; ///< device arena to a file and back
@@ -32,6 +35,13 @@ struct TargetProfile {
 
 /// The CPU target's numbers; CostModel.cpp says how they were measured.
 TargetProfile cpuProfile();
+
+/// Replaces the number called `key` ("dot_flops", "disk_read_bandwidth", ...). Fails with Usage when there is no such
+/// number (naming all) or the value is not positive and finite.
+Status setProfileNumber(TargetProfile &profile, llvm::StringRef key, double value);
+
+/// "240e9", "20GB/s" or "16MiB" as a number; nullopt for anything else.
+std::optional<double> parseProfileNumber(llvm::StringRef text);
 
 /// What a command does, as far as its duration is concerned.
 struct CommandWork {

@@ -167,7 +167,7 @@ private:
     cpu.cpu = options.cpu;
     CpuCompileTarget target(context, cpu, threadCount());
     LowerOptions lowering;
-    lowering.costs = CostModel(cpuProfile(), threadCount());
+    lowering.costs = CostModel(options.recipe.profile(), threadCount());
     return writeProblems(*imported.module, target, lowering, options.problemFolder);
   }
 
@@ -177,7 +177,7 @@ private:
     cpu.cpu = options.cpu;
     CpuCompileTarget target(context, cpu, threads);
     LowerOptions lowering;
-    lowering.costs = CostModel(cpuProfile(), threads);
+    lowering.costs = CostModel(options.recipe.profile(), threads);
     lowering.budgetBytes = options.recipe.budgetBytes;
     Result<plan::ProgramOp> program = lowerToPlan(*imported.module, target, lowering);
     if (!program && program.status().code() == ExitCode::DoesNotFit)

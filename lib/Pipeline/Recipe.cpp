@@ -50,6 +50,9 @@ private:
   static const char *expectation(const std::vector<std::string> &) { return "a list of strings"; }
   static const char *expectation(const std::pair<double, double> &) { return "two numbers"; }
   static const char *expectation(const std::map<std::string, int64_t> &) { return "a table of integers"; }
+  static const char *expectation(const std::map<std::string, double> &) {
+    return "a table of numbers or sizes such as \"20GB/s\"";
+  }
 
   static bool convert(const toml::node &node, std::string &value) {
     return assign(node.value_exact<std::string>(), value);
@@ -88,6 +91,19 @@ private:
         return false;
     return true;
   }
+  static bool convert(const toml::node &node, std::map<std::string, double> &value) {
+    const toml::table *entries = node.as_table();
+    if (!entries)
+      return false;
+    for (auto &&[key, entry] : *entries) {
+      auto text = entry.value_exact<std::string>();
+      std::optional<double> number = text ? parseProfileNumber(*text) : entry.value<double>();
+      if (!number)
+        return false;
+      value[std::string(key.str())] = *number;
+    }
+    return true;
+  }
   template <typename T> static bool assign(const std::optional<T> &found, T &value) {
     if (found)
       value = *found;
@@ -113,14 +129,15 @@ public:
   explicit RecipeReader(Recipe &target) : recipe(target) {}
 
   std::string read(const toml::table &root) {
-    static const char *const tables[] = {"bind", "loss", "train", "optimizer", "precision", "memory"};
+    static const char *const tables[] = {"bind", "loss", "train", "optimizer", "precision", "memory", "machine"};
     for (auto &&[key, node] : root)
       if (key.str() != "model" && std::find(std::begin(tables), std::end(tables), key.str()) == std::end(tables))
         return "line " + std::to_string(node.source().begin.line) + ": unknown key '" + std::string(key.str()) +
-               "'; known: model, [bind], [loss], [train], [optimizer], [precision], [memory]";
+               "'; known: model, [bind], [loss], [train], [optimizer], [precision], [memory], [machine]";
     TableReader top(root, "recipe");
     top.read("model", recipe.model);
     top.read("bind", recipe.bindings);
+    top.read("machine", recipe.machine);
     std::string error = top.firstError();
     section(root, "loss", error, [&](TableReader &table) {
       table.read("kind", recipe.loss);
@@ -217,10 +234,21 @@ Status Recipe::check() const {
   if (precision != "fp32")
     return Status(ExitCode::Unsupported,
                   "precision '" + precision + "' is not supported by this version; expected fp32");
+  TargetProfile numbers;
+  for (const auto &[key, value] : machine)
+    if (Status status = setProfileNumber(numbers, key, value); !status)
+      return status;
   for (const auto &[name, value] : bindings)
     if (value < 1)
       return usage("dimension '" + name + "' is bound to " + std::to_string(value) + ", expected at least 1");
   return Status::ok();
+}
+
+TargetProfile Recipe::profile() const {
+  TargetProfile numbers = cpuProfile();
+  for (const auto &[key, value] : machine)
+    (void)setProfileNumber(numbers, key, value); // check() has refused what this would
+  return numbers;
 }
 
 std::string Recipe::toJson() const {
@@ -245,6 +273,12 @@ std::string Recipe::toJson() const {
   for (const auto &[name, value] : bindings)
     dims[name] = value;
   json["bind"] = std::move(dims);
+  if (!machine.empty()) {
+    llvm::json::Object numbers;
+    for (const auto &[key, value] : machine)
+      numbers[key] = value;
+    json["machine"] = std::move(numbers);
+  }
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(json));
   return text;

@@ -1,6 +1,7 @@
 // The recipe: everything about a training run that is not in the model. A TOML file, overridden by command-line flags.
 #pragma once
 
+#include "lib/Passes/CostModel.h"
 #include "lib/Passes/TrainingStep.h"
 #include "plimsoll/Support/Status.h"
 
@@ -23,7 +24,10 @@ struct Recipe {
   std::string precision = "fp32";           ///< [precision] policy
   std::optional<uint64_t> budgetBytes;      ///< [memory] budget
   int64_t chunks = 1;                       ///< [memory] chunks: pieces of the tokens a vocabulary loss works in
+  std::map<std::string, double> machine;    ///< [machine] numbers of the cost model that replace the target's
 
+  /// The speeds the planner reckons with: the CPU target's, with `machine` on top. Requires: check() is ok.
+  TargetProfile profile() const;
   /// Ok, or Usage/Unsupported naming the value that is out of range.
   Status check() const;
   /// Deterministic JSON for the artifact's provenance and the runner (keys: optimizer, accumulation, precision, ...).

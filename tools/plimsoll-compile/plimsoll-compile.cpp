@@ -14,7 +14,7 @@ namespace {
 /// The command line before it is merged with the recipe.
 struct CommandLine {
   std::string model, recipePath, output = "step.plim", phase = "artifact", budget, cpu = "native", staging, problems;
-  std::vector<std::string> bindings;
+  std::vector<std::string> bindings, machine;
   bool lint = false, json = false, quiet = false;
   unsigned threads = 0;
 };
@@ -63,6 +63,8 @@ static void addFlags(CLI::App &app, CommandLine &line, Recipe &recipe) {
   app.add_option("--staging", line.staging, "bytes of the data files the runner may keep resident, e.g. 4MiB");
   app.add_option("--compile-to", line.phase,
                  "stop after imported, bound, precise, differentiated, fused, planned or plan and print the IR");
+  app.add_option("--machine", line.machine,
+                 "a number of the cost model, e.g. disk_read_bandwidth=1GB/s or dot_flops=19.5e12 (repeatable)");
   app.add_option("--emit-problem", line.problems,
                  "write what the planner is asked, one FOLDER/<entry>.problem an entry, and stop");
   app.add_flag("--lint", line.lint, "report everything that hinders training, and stop");
@@ -80,6 +82,19 @@ static Status mergeBindings(const CommandLine &line, Recipe &recipe) {
     if (equals == std::string::npos || equals == 0 || *end != '\0' || end == binding.c_str() + equals + 1)
       return {ExitCode::Usage, "--bind '" + binding + "' is not name=size"};
     recipe.bindings[binding.substr(0, equals)] = value;
+  }
+  return Status::ok();
+}
+
+// key=number pairs on top of the recipe's.
+static Status mergeMachine(const CommandLine &line, Recipe &recipe) {
+  for (const std::string &setting : line.machine) {
+    size_t equals = setting.find('=');
+    std::optional<double> value =
+        equals == std::string::npos ? std::nullopt : parseProfileNumber(llvm::StringRef(setting).substr(equals + 1));
+    if (!value)
+      return {ExitCode::Usage, "--machine '" + setting + "' is not key=number, such as disk_read_bandwidth=1GB/s"};
+    recipe.machine[setting.substr(0, equals)] = *value;
   }
   return Status::ok();
 }
@@ -183,6 +198,8 @@ int main(int argc, char **argv) {
   if (options.recipe.model.empty())
     return fail({ExitCode::Usage, "no model given; pass MODEL.onnx or a recipe with a model key"}, line);
   if (Status status = mergeBindings(line, options.recipe); !status)
+    return fail(status, line);
+  if (Status status = mergeMachine(line, options.recipe); !status)
     return fail(status, line);
   if (Status status = parseSizes(line, options); !status)
     return fail(status, line);

@@ -106,6 +106,12 @@ TEST_F(CostModelTest, AttentionTakesTwoProductsAndItsSoftmax) {
   EXPECT_EQ(costs(attentionProgram, slowMemory()), std::vector<double>{4 * (192 + 384 + 384 + 192 + 48) / 1000.0});
 }
 
+TEST_F(CostModelTest, CausalAttentionSkipsHalfTheScores) {
+  std::string causal = attentionProgram;
+  causal.replace(causal.find("0.5 : f64"), 9, "0.5 : f64, causal = true");
+  EXPECT_EQ(costs(causal, slowArithmetic()), std::vector<double>{384 * 21 / 1e6 + 1});
+}
+
 TEST_F(CostModelTest, AGroupTakesItsElementOperationsAndOnlyItsBoundaryBytes) {
   const char *program = R"(
     func.func @f(%x: tensor<10x100xf32>, %b: tensor<100xf32>) -> tensor<10x100xf32> {
@@ -149,6 +155,24 @@ TEST_F(CostModelTest, TheCpuProfileKnowsEverySpeed) {
                        cpu.indexedElements, cpu.threadBandwidth, cpu.memoryBandwidth, cpu.cacheBandwidth,
                        cpu.launchSeconds, cpu.disk.outBytesPerSecond, cpu.disk.inBytesPerSecond})
     EXPECT_GT(speed, 0);
+}
+
+TEST(ProfileNumbers, AreReadWithTheirUnits) {
+  EXPECT_EQ(parseProfileNumber("240e9"), 240e9);
+  EXPECT_EQ(parseProfileNumber("1.5GB/s"), 1.5e9);
+  EXPECT_EQ(parseProfileNumber("16MiB"), 16.0 * 1024 * 1024);
+  EXPECT_EQ(parseProfileNumber("fast"), std::nullopt);
+  EXPECT_EQ(parseProfileNumber(""), std::nullopt);
+}
+
+TEST(ProfileNumbers, ReplaceOneSpeedEach) {
+  TargetProfile machine = cpuProfile();
+  EXPECT_TRUE(static_cast<bool>(setProfileNumber(machine, "disk_write_bandwidth", 5)));
+  EXPECT_EQ(machine.disk.outBytesPerSecond, 5);
+  EXPECT_EQ(machine.disk.inBytesPerSecond, cpuProfile().disk.inBytesPerSecond);
+  EXPECT_EQ(setProfileNumber(machine, "dot", 1).code(), ExitCode::Usage);
+  EXPECT_EQ(setProfileNumber(machine, "dot_flops", -1).code(), ExitCode::Usage);
+  EXPECT_EQ(machine.dotFlops, cpuProfile().dotFlops);
 }
 
 } // namespace

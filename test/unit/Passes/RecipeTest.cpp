@@ -71,6 +71,9 @@ policy = "fp32"
 [memory]
 budget = "1.5GB"
 chunks = 4
+[machine]
+dot_flops = 19.5e12
+disk_read_bandwidth = "3GB/s"
 )");
   ASSERT_TRUE(static_cast<bool>(recipe)) << recipe.status().message();
   EXPECT_EQ(recipe->model, (folder / "m.onnx").string()); // relative to the recipe
@@ -94,6 +97,11 @@ chunks = 4
   EXPECT_EQ(recipe->optimizer.weightDecay, 0.1);
   EXPECT_THAT(recipe->optimizer.noDecay, ElementsAre("*.bias"));
   EXPECT_EQ(recipe->budgetBytes, 1'500'000'000u);
+  EXPECT_EQ(recipe->profile().dotFlops, 19.5e12);
+  EXPECT_EQ(recipe->profile().disk.inBytesPerSecond, 3e9);
+  EXPECT_EQ(recipe->profile().scalarOps, cpuProfile().scalarOps);
+  EXPECT_THAT(recipe->toJson(),
+              HasSubstr("\"machine\":{\"disk_read_bandwidth\":3000000000,\"dot_flops\":19500000000000}"));
   EXPECT_TRUE(recipe->check()) << recipe->check().message();
 }
 
@@ -107,10 +115,9 @@ TEST_F(RecipeTest, absentKeysKeepTheirDefaults) {
 }
 
 TEST_F(RecipeTest, mistakesAreNamedWithTheirLine) {
-  EXPECT_THAT(
-      errorOf("model = \"m\"\nmodle = 1\n"),
-      EndsWith(
-          "line 2: unknown key 'modle'; known: model, [bind], [loss], [train], [optimizer], [precision], [memory]"));
+  EXPECT_THAT(errorOf("model = \"m\"\nmodle = 1\n"),
+              EndsWith("line 2: unknown key 'modle'; known: model, [bind], [loss], [train], [optimizer], [precision], "
+                       "[memory], [machine]"));
   EXPECT_THAT(errorOf("[optimizer]\nlr = 0.1\n"), EndsWith("line 2: unknown key 'lr' in [optimizer]; known keys: kind, "
                                                            "momentum, nesterov, betas, eps, weight_decay, no_decay"));
   EXPECT_THAT(errorOf("model = 5\n"),
@@ -129,6 +136,8 @@ TEST_F(RecipeTest, mistakesAreNamedWithTheirLine) {
       errorOf("[memory]\nbudget = \"much\"\n"),
       EndsWith(
           "key 'budget' in [memory] has the wrong type or range; expected a size such as \"1.5GB\" or \"512MiB\""));
+  EXPECT_THAT(errorOf("[machine]\ndot_flops = \"fast\"\n"),
+              EndsWith("expected a table of numbers or sizes such as \"20GB/s\""));
   EXPECT_THAT(errorOf("loss = 3\n"), EndsWith("line 1: 'loss' has the wrong type; expected a table [loss]"));
   EXPECT_THAT(errorOf("model = \n"), HasSubstr("recipe.toml': line 1: "));
   EXPECT_THAT(errorOf("[train\n"), HasSubstr("line 1: "));
@@ -144,6 +153,10 @@ TEST_F(RecipeTest, aMissingFileIsNamed) {
 TEST(RecipeCheck, valuesOutOfRangeAreNamed) {
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.kind = "lion"; }),
             "unknown optimizer 'lion'; expected sgd, adam or adamw");
+  EXPECT_THAT(checkOf([](Recipe &r) { r.machine["gpu_flops"] = 1; }),
+              HasSubstr("unknown machine number 'gpu_flops'; known: dot_flops, conv_flops, "));
+  EXPECT_EQ(checkOf([](Recipe &r) { r.machine["dot_flops"] = 0; }),
+            "machine number 'dot_flops' must be positive and finite");
   EXPECT_EQ(checkOf([](Recipe &r) { r.loss = "hinge"; }),
             "unknown loss 'hinge'; expected cross_entropy or mse, or none to use the model's own");
   EXPECT_EQ(checkOf([](Recipe &r) { r.optimizer.accumulation = 0; }), "accumulation is 0, expected 1 to 1,000,000");
